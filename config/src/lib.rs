@@ -1,0 +1,68 @@
+//! What the operator wrote, and what it means.
+//!
+//! A configuration is read twice: [`raw`] holds the file as it is written, with the place of every key, and [`check`] turns it into the
+//! meant types below, collecting every fault with its place. Only `raw` knows the file format; the meant types derive no serde and cannot
+//! hold a value that the contract forbids. Nothing here opens a socket or reads a clock.
+
+pub mod address;
+pub mod check;
+pub mod class;
+pub mod group;
+pub mod key;
+pub mod model;
+pub mod names;
+pub mod place;
+pub mod provider;
+pub mod schema;
+pub mod secret;
+pub mod server;
+pub mod template;
+pub mod tool;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::group::Group;
+use crate::key::Keys;
+use crate::model::{Model, Models};
+use crate::names::{GroupName, ModelName, ProviderName};
+use crate::provider::Provider;
+use crate::server::{Auth, Enforcement, Privacy, Server, Telemetry};
+use crate::tool::Tools;
+
+/// One configuration file, checked: every name in it exists, every default is filled in.
+#[derive(Debug)]
+pub struct Config {
+    /// Listeners, bounds and time limits of the process.
+    pub server: Server,
+    /// How callers prove who they are.
+    pub auth: Auth,
+    /// The accounts at model APIs.
+    pub providers: BTreeMap<ProviderName, Arc<Provider>>,
+    /// What callers may name as `model`.
+    pub models: Models,
+    /// The callers.
+    pub keys: Keys,
+    /// Families of tools that are switched and judged together.
+    pub groups: BTreeMap<GroupName, Arc<Group>>,
+    /// Every tool that a run could be offered, in the order of the file.
+    pub tools: Tools,
+    /// Whether the trust-zone rule refuses or only observes.
+    pub enforcement: Enforcement,
+    /// How much of a run is kept in its trace.
+    pub privacy: Privacy,
+    /// Logs.
+    pub telemetry: Telemetry,
+}
+
+impl Config {
+    /// The model that a caller's `model` means: the one of that name, else what `"*"` stands for under that name.
+    pub fn model(&self, name: &str) -> Option<Arc<Model>> {
+        self.models.find(name)
+    }
+
+    /// The models that the fallbacks of `model` name, in order. `check` has seen to it that they exist.
+    pub fn fallbacks<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = &'a Arc<Model>> {
+        model.fallback.iter().filter_map(|name: &ModelName| self.models.named.get(name))
+    }
+}
