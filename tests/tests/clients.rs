@@ -1,0 +1,233 @@
+//! The real OpenAI clients, as an existing application has them: each is told the gateway's address and nothing of tools, asks a question
+//! that needs one, and must see one ordinary answer. The upstream is aimock, which nobody here wrote; it gives its answer only where the tool's
+//! result has reached it. What the clients check stands beside them in `tests/clients/`.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A secret, and its SHA-256 for the configuration.
+const KEY: &str = "tg-a-key-of-the-client-tests";
+const KEY_HASH: &str = "sha256:31d876ba0dd54229ebfbc8770a63e26ba02ebfa305b174b197b3384c6a8920f0";
+
+macro_rules! clients {
+    ($($name:ident: $script:literal $part:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            ask($script, $part);
+        }
+    )*};
+}
+
+clients! {
+    openai_python_plain: "openai_python.py" "plain";
+    openai_python_stream: "openai_python.py" "stream";
+    openai_python_structured: "openai_python.py" "structured";
+    openai_node_plain: "openai_node.mjs" "plain";
+    openai_node_stream: "openai_node.mjs" "stream";
+    openai_node_structured: "openai_node.mjs" "structured";
+    langchain_openai_plain: "langchain_openai_python.py" "plain";
+    langchain_openai_stream: "langchain_openai_python.py" "stream";
+    langchain_openai_structured: "langchain_openai_python.py" "structured";
+    ai_sdk_plain: "ai_sdk.mjs" "plain";
+    ai_sdk_stream: "ai_sdk.mjs" "stream";
+    ai_sdk_structured: "ai_sdk.mjs" "structured";
+}
+
+/// Runs one part of a client's script against a gateway of its own; the script's exit code is the verdict.
+fn ask(script: &str, part: &str) {
+    let installed = Installed::find();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{script}-{part}"));
+    fs::create_dir_all(&folder).unwrap();
+    let weather = Weather::start();
+    let upstream = Upstream::start(&installed);
+    let gateway = Gateway::start(&installed, &folder, upstream.address, weather.address);
+
+    let output = installed
+        .client(script)
+        .arg(part)
+        .env("BASE_URL", format!("http://{}/v1", gateway.address))
+        .env("API_KEY", KEY)
+        .output()
+        .expect("the client starts");
+    let asked = weather.asked.lock().unwrap().clone();
+    assert!(
+        output.status.success(),
+        "{script} {part}: {}\n{}{}\nthe tool was asked {asked:?}\nthe gateway's log:\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+        fs::read_to_string(&gateway.log).unwrap_or_default(),
+    );
+    assert!(!asked.is_empty() && asked.iter().all(|path| path == "/weather/Oslo"), "the tool was asked {asked:?}");
+}
+
+/// Where `./tests/run` has put what these tests need.
+struct Installed {
+    clients: PathBuf,
+    toolgate: PathBuf,
+}
+
+impl Installed {
+    fn find() -> Self {
+        let path = |name: &str| {
+            let value = std::env::var_os(name)
+                .unwrap_or_else(|| panic!("{name} is not set: the clients are installed and their tests are run by ./tests/run"));
+            PathBuf::from(value)
+        };
+        Self { clients: path("TOOLGATE_CLIENTS"), toolgate: path("TOOLGATE_BIN") }
+    }
+
+    fn node(&self) -> Command {
+        Command::new(self.clients.join("node/bin/node"))
+    }
+
+    fn client(&self, script: &str) -> Command {
+        let mut command = if script.ends_with(".mjs") { self.node() } else { Command::new(self.clients.join("venv/bin/python")) };
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(script)).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+}
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// aimock with the answers of `clients/upstream.json`; what they do not foresee is an error.
+struct Upstream {
+    address: SocketAddr,
+    _process: Process,
+}
+
+impl Upstream {
+    fn start(installed: &Installed) -> Self {
+        let mut child = installed
+            .node()
+            .arg(installed.clients.join("node_modules/@copilotkit/aimock/dist/cli.js"))
+            .args(["--strict", "--port", "0", "--fixtures"])
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/upstream.json"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("aimock starts");
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let process = Process(child);
+        let address = lines.by_ref().find_map(|line| line.split_once("http://").and_then(|(_, address)| address.parse().ok()));
+        // Its log is read to its end, so that it never waits for a reader.
+        thread::spawn(move || lines.for_each(drop));
+        Self { address: address.expect("aimock says where it listens"), _process: process }
+    }
+}
+
+/// The server of the one tool: it is cold in every city.
+struct Weather {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Weather {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let weather = Self { address: listener.local_addr().unwrap(), asked: Arc::default() };
+        let asked = Arc::clone(&weather.asked);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                Self::answer(stream, &asked);
+            }
+        });
+        weather
+    }
+
+    fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
+        let mut lines = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+        let request = lines.next().unwrap_or_default();
+        lines.for_each(drop);
+        asked.lock().unwrap().extend(request.split(' ').nth(1).map(str::to_owned));
+        let body = r#"{"celsius":-3,"sky":"clear"}"#;
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(answer.as_bytes()).ok();
+    }
+}
+
+/// `toolgate serve` between the two.
+struct Gateway {
+    address: SocketAddr,
+    log: PathBuf,
+    _process: Process,
+}
+
+impl Gateway {
+    fn start(installed: &Installed, folder: &Path, upstream: SocketAddr, tool: SocketAddr) -> Self {
+        let (address, admin) = (free_address(), free_address());
+        let (config, log) = (folder.join("toolgate.yaml"), folder.join("log"));
+        fs::write(&config, configuration(address, admin, upstream, tool)).unwrap();
+        let written = fs::File::create(&log).unwrap();
+        let child = Command::new(&installed.toolgate)
+            .args(["serve", "--config"])
+            .arg(&config)
+            .stdout(written.try_clone().unwrap())
+            .stderr(written)
+            .spawn()
+            .expect("toolgate starts; ./tests/run builds it");
+        let mut process = Process(child);
+        let patience = Instant::now() + Duration::from_secs(20);
+        while !is_ready(admin) {
+            let ended = process.0.try_wait().unwrap();
+            let told = || fs::read_to_string(&log).unwrap_or_default();
+            assert!(ended.is_none() && Instant::now() < patience, "toolgate does not get ready ({ended:?}):\n{}", told());
+            thread::sleep(Duration::from_millis(20));
+        }
+        Self { address, log, _process: process }
+    }
+}
+
+fn is_ready(admin: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(admin) else { return false };
+    let mut answer = String::new();
+    write!(stream, "GET /readyz HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n").is_ok()
+        && stream.read_to_string(&mut answer).is_ok()
+        && answer.starts_with("HTTP/1.1 200")
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap()
+}
+
+fn configuration(address: SocketAddr, admin: SocketAddr, upstream: SocketAddr, tool: SocketAddr) -> String {
+    format!(
+        r#"
+server: {{ listen: "{address}", admin_listen: "{admin}" }}
+providers:
+  aimock: {{ kind: openai_compatible, base_url: "http://{upstream}/v1", trust_zone: local }}
+models:
+  support:
+    provider: aimock
+    upstream_model: gpt-4o-mini
+    tools: {{ groups: [weather] }}
+keys:
+  - {{ name: clients, hash: "{KEY_HASH}" }}
+groups:
+  weather: {{ data_class: public, egress: ["{tool}"], trust_zone: local }}
+tools:
+  - name: get_weather
+    group: weather
+    description: The weather in a city, now.
+    parameters: {{ type: object, required: [city], properties: {{ city: {{ type: string }} }} }}
+    http: {{ url: "http://{tool}/weather/{{city}}" }}
+"#
+    )
+}
