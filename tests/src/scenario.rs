@@ -1,0 +1,413 @@
+//! The form of a scenario file. Every member is described in `README.md`, from the writer's side.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::config::{fill, merge};
+
+/// One case of a scenario file: the file, with one of its variants and the members of one mode merged over it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What is shown, in a sentence.
+    pub title: String,
+    /// The same at more length, for the reader.
+    #[serde(default)]
+    #[allow(dead_code)]
+    shows: String,
+    /// In which modes it runs.
+    #[serde(default = "both")]
+    #[allow(dead_code)]
+    modes: Vec<Mode>,
+    /// Merged over the default configuration.
+    #[serde(default)]
+    pub config: Value,
+    /// In place of the default configuration, as text.
+    pub config_text: Option<String>,
+    /// Further files next to the configuration, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// The environment of the gateway and of the commands.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What the model answers, in order.
+    #[serde(default)]
+    pub upstream: Vec<Reply>,
+    /// What the tool servers answer, by path.
+    #[serde(default)]
+    pub tools: BTreeMap<String, Several<Reply>>,
+    /// The model refuses what a strict provider refuses.
+    #[serde(default = "yes")]
+    pub strict: bool,
+    /// What callers ask, one after another.
+    #[serde(default)]
+    pub requests: Vec<Ask>,
+    /// What is run on the command line.
+    #[serde(default)]
+    pub commands: Vec<Run>,
+    /// What must have been seen in the end.
+    #[serde(default)]
+    pub expect: Expect,
+}
+
+/// How a scenario is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The caller asks for a plain answer.
+    Plain,
+    /// The caller asks for a stream.
+    Streamed,
+}
+
+impl Mode {
+    /// The word in a test's name, and of the member that is merged in this mode.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Streamed => "streamed",
+        }
+    }
+}
+
+/// One thing or a list of them.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Several<T> {
+    /// A list.
+    List(Vec<T>),
+    /// One.
+    One(Box<T>),
+}
+
+impl<T: Clone> Several<T> {
+    /// As a list.
+    pub fn to_vec(&self) -> Vec<T> {
+        match self {
+            Self::List(all) => all.clone(),
+            Self::One(one) => vec![T::clone(one)],
+        }
+    }
+}
+
+/// One scripted reply. Of `content`/`calls`, `json`, `text`, `sse` and `raw` it has one kind.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reply {
+    /// The HTTP status; 200.
+    pub status: Option<u16>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
+    /// The text of a message.
+    pub content: Option<String>,
+    /// The tool calls of a message.
+    pub calls: Vec<Call>,
+    /// Its finish reason; by default what fits.
+    pub finish: Option<String>,
+    /// `[prompt, completion]`, or the object as it is sent, or `none`.
+    pub usage: Option<Value>,
+    /// Members merged into the message (or the first delta).
+    pub message: Map<String, Value>,
+    /// Members merged into the completion (or each chunk).
+    pub extra: Map<String, Value>,
+    /// How many characters of content a chunk carries; 8.
+    pub pieces: Option<usize>,
+    /// A JSON body.
+    pub json: Option<Value>,
+    /// A body as text, with its content type in `headers`.
+    pub text: Option<String>,
+    /// An event stream, byte by byte.
+    pub sse: Option<Several<Piece>>,
+    /// A whole HTTP response, byte by byte; the connection is closed after it.
+    pub raw: Option<Several<Piece>>,
+    /// Nothing is sent until the caller has received this.
+    pub until_caller_saw: Option<String>,
+    /// Milliseconds before the first byte.
+    pub pause: Option<u64>,
+    /// Nothing is sent until so many requests wait side by side.
+    pub together: Option<usize>,
+    /// No answer at all; the connection stays open until the other end closes it.
+    pub hang: bool,
+    /// How the reply breaks off at its end.
+    pub cut: Option<Cut>,
+    /// What the request's body must hold; if not, the reply is a 400.
+    pub must: Option<Value>,
+}
+
+/// A tool call in a scripted message.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// By default `c1`, `c2`, … within the reply.
+    pub id: Option<String>,
+    /// The tool.
+    pub name: String,
+    /// An object is sent as its text, a string as it is, `null` as null; absent, the member is absent.
+    #[serde(default, deserialize_with = "present")]
+    pub arguments: Option<Value>,
+    /// As it is, whatever its type: for upstreams that send an object.
+    pub arguments_as_is: Option<Value>,
+}
+
+/// A piece of a body.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Piece {
+    /// Text; `‖` flushes.
+    Text(String),
+    /// Something else than text.
+    Other(Act),
+}
+
+/// What happens between two pieces of text.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Bytes in hexadecimal.
+    Hex(String),
+    /// Milliseconds.
+    Pause(u64),
+    /// Wait for the caller.
+    UntilCallerSaw(String),
+    /// Break off here.
+    Cut(Cut),
+}
+
+/// How a body breaks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cut {
+    /// The connection is reset.
+    Reset,
+    /// The connection is closed inside the body.
+    Fin,
+    /// The body ends here as bodies do.
+    End,
+    /// The connection stays open, and nothing more is sent.
+    Silence,
+}
+
+/// What a caller asks.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ask {
+    /// Default POST; with `get` a GET.
+    pub method: Option<String>,
+    /// Default `/v1/chat/completions`.
+    pub path: Option<String>,
+    /// A path that is read with GET.
+    pub get: Option<String>,
+    /// On the admin listener.
+    pub admin: bool,
+    /// The bearer; by default the default key's secret; `none` for no header.
+    pub key: Option<String>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
+    /// What the user says: short for a body with this one message.
+    pub says: Option<String>,
+    /// Merged over `{"model": "m", "messages": [{"role": "user", "content": "Hello"}]}`.
+    pub body: Map<String, Value>,
+    /// The body as text; when streamed, `"stream": true` is put after its first brace.
+    pub text: Option<String>,
+    /// The whole request, byte by byte.
+    pub raw: Option<Several<Piece>>,
+    /// What this caller gets.
+    pub expect: Option<Got>,
+}
+
+/// A command line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// After the program's name. `{{config}}` is the configuration file.
+    pub args: Vec<String>,
+    /// The exit code.
+    #[serde(default)]
+    pub exit: i32,
+    /// Texts that stand in its output, in this order.
+    #[serde(default)]
+    pub prints: Vec<String>,
+    /// Texts that do not.
+    #[serde(default)]
+    pub prints_not: Vec<String>,
+    /// Its standard output as JSON.
+    pub json: Option<Value>,
+}
+
+/// What must have been seen in the end.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    /// By the model, request by request.
+    pub upstream: Option<Vec<Seen>>,
+    /// By the tool server, request by request.
+    pub tools: Option<Vec<Seen>>,
+    /// The most requests that the tool server had in hand at once.
+    pub tools_side_by_side: Option<usize>,
+    /// By the caller of the last request.
+    pub caller: Option<Got>,
+    /// In the trace of the last request.
+    pub trace: Option<Value>,
+    /// In the metrics: a series and its value (0: none, or absent).
+    pub metrics: BTreeMap<String, Value>,
+    /// Texts that stand in the gateway's log.
+    pub log: Vec<String>,
+    /// Texts that stand neither in the log nor in anything that the caller got.
+    pub nowhere: Vec<String>,
+}
+
+/// A request that a scripted server saw.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Seen {
+    /// Its method.
+    pub method: Option<String>,
+    /// Path and query as they were sent.
+    pub path: Option<String>,
+    /// Headers; `~`: absent.
+    pub headers: BTreeMap<String, Value>,
+    /// The body, matched.
+    pub body: Option<Value>,
+    /// Members that the body does not have.
+    pub lacks: Vec<String>,
+    /// The whole list of messages, each matched.
+    pub messages: Option<Vec<Value>>,
+    /// The names of the tools that are offered, in order.
+    pub offers: Option<Vec<String>>,
+    /// Texts in the body as it was sent.
+    pub text: Vec<String>,
+    /// Texts not in it.
+    pub text_not: Vec<String>,
+}
+
+/// What a caller got.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Got {
+    /// Default 200.
+    pub status: Option<u16>,
+    /// Headers; `~`: absent.
+    pub headers: BTreeMap<String, Value>,
+    /// The answer, plain or streamed: `content`, `finish_reason`, `usage`, `model`, `message`, `completion`.
+    pub answer: Option<Value>,
+    /// The JSON body, matched.
+    pub body: Option<Value>,
+    /// The error: of the body, or of the stream's last event.
+    pub error: Option<Value>,
+    /// `status`, `reason`, `rounds`, `tool_calls`, `cost_usd`: the headers of a plain answer, the trace of a streamed one.
+    pub summary: Option<Value>,
+    /// At least so many comments in the stream.
+    pub comments: Option<usize>,
+    /// Texts in the body as it was sent.
+    pub text: Vec<String>,
+    /// Texts not in it.
+    pub text_not: Vec<String>,
+}
+
+/// A case: one test of the runner.
+#[derive(Clone)]
+pub struct Case {
+    /// `area::file::variant::mode`.
+    pub name: String,
+    /// Where it is written.
+    pub file: PathBuf,
+    /// Which variant of the file.
+    pub variant: Option<String>,
+    /// How it is played.
+    pub mode: Mode,
+}
+
+impl Case {
+    /// The scenario of this case, with its placeholders filled.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn scenario(&self, placeholders: &[(&str, String)]) -> Result<Scenario, String> {
+        let mut whole = read(&self.file, placeholders)?;
+        let variants = whole.remove("variants");
+        if let Some(variant) = &self.variant {
+            let over = variants.as_ref().and_then(|all| all.get(variant)).cloned();
+            merge_scenario(&mut whole, over.ok_or_else(|| format!("no variant {variant}"))?);
+        }
+        let (plain, streamed) = (whole.remove("plain"), whole.remove("streamed"));
+        if let Some(over) = if self.mode == Mode::Plain { plain } else { streamed } {
+            merge_scenario(&mut whole, over);
+        }
+        serde_json::from_value(Value::Object(whole)).map_err(|error| format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// Every case below a folder, in the order of the file names.
+///
+/// # Errors
+/// The first file that is not a scenario.
+pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort();
+    let mut all = Vec::new();
+    for file in files {
+        let whole = read(&file, &[])?;
+        let relative = file.strip_prefix(folder).expect("below the folder").with_extension("");
+        let name = relative.to_string_lossy().replace('/', "::");
+        let variants: Vec<Option<String>> = match whole.get("variants") {
+            Some(Value::Object(variants)) => variants.keys().cloned().map(Some).collect(),
+            _ => vec![None],
+        };
+        for variant in variants {
+            for mode in modes(&whole, variant.as_deref()) {
+                let name = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
+                let name = format!("{name}::{}", mode.as_str());
+                all.push(Case { name, file: file.clone(), variant: variant.clone(), mode });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn modes(whole: &Map<String, Value>, variant: Option<&str>) -> Vec<Mode> {
+    let own = variant.and_then(|variant| whole["variants"][variant].get("modes"));
+    let written = own.or_else(|| whole.get("modes")).cloned();
+    written.and_then(|modes| serde_json::from_value(modes).ok()).unwrap_or_else(both)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+fn read(file: &Path, placeholders: &[(&str, String)]) -> Result<Map<String, Value>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_saphyr::from_str(&fill(&text, placeholders)).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Scripts and expectations of a variant take the place of those of the file; everything else is merged.
+fn merge_scenario(whole: &mut Map<String, Value>, over: Value) {
+    let mut value = Value::Object(std::mem::take(whole));
+    merge(&mut value, over);
+    if let Value::Object(map) = value {
+        *whole = map;
+    }
+}
+
+fn both() -> Vec<Mode> {
+    vec![Mode::Plain, Mode::Streamed]
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// A member that is there is `Some`, `null` included.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}

@@ -1,0 +1,69 @@
+//! What a strict model API refuses, asked of every request that reaches the scripted upstream: a gateway that keeps to it works everywhere.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// The first thing that a strict provider would refuse in a chat-completions request.
+pub fn fault(body: &[u8]) -> Option<String> {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Some("the body is not JSON".to_owned()) };
+    about_tools(&body).or_else(|| about_messages(body["messages"].as_array().map_or(&[], Vec::as_slice)))
+}
+
+fn about_tools(body: &Value) -> Option<String> {
+    match body.get("tools") {
+        Some(Value::Array(tools)) if !tools.is_empty() => {
+            let names: Vec<_> = tools.iter().map(|tool| tool["function"]["name"].to_string()).collect();
+            let distinct: HashSet<_> = names.iter().collect();
+            (distinct.len() != names.len()).then(|| format!("two tools of one name among {names:?}"))
+        }
+        Some(other) => Some(format!("tools is {other}")),
+        None => ["tool_choice", "parallel_tool_calls"]
+            .into_iter()
+            .find(|name| body.get(name).is_some())
+            .map(|name| format!("{name} without tools")),
+    }
+}
+
+fn about_messages(messages: &[Value]) -> Option<String> {
+    if messages.is_empty() {
+        return Some("messages is empty".to_owned());
+    }
+    let mut open: Vec<String> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let Some(found) = open.iter().position(|call| call == id) else {
+                return Some(format!("messages[{at}] answers {id:?}, which was not asked for"));
+            };
+            open.remove(found);
+            continue;
+        }
+        if !open.is_empty() {
+            return Some(format!("messages[{at}] comes before the answers to {open:?}"));
+        }
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            if let Some(fault) = about_call(call) {
+                return Some(format!("messages[{at}]: {fault}"));
+            }
+            open.push(call["id"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    (!open.is_empty()).then(|| format!("no answer to {open:?}"))
+}
+
+fn about_call(call: &Value) -> Option<String> {
+    if call["id"].as_str().is_none_or(str::is_empty) {
+        return Some(format!("a call without an id: {call}"));
+    }
+    if call["type"] != "function" || call["function"]["name"].as_str().is_none_or(str::is_empty) {
+        return Some(format!("a call that is not of a named function: {call}"));
+    }
+    let Some(arguments) = call["function"]["arguments"].as_str() else {
+        return Some(format!("arguments that are not a string: {call}"));
+    };
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(Value::Object(_)) => None,
+        _ => Some(format!("arguments that are not a JSON object: {arguments:?}")),
+    }
+}

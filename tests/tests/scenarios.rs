@@ -1,0 +1,29 @@
+//! Every scenario, in every mode it speaks of, as a test of its own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use toolgate_tests::run::play;
+use toolgate_tests::scenario::{Case, cases};
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // Each case is a process of its own, and mostly waits.
+    arguments.test_threads = arguments.test_threads.or(Some(8));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let trials = match cases(&folder) {
+        Ok(cases) => cases.into_iter().map(|case| Trial::test(case.name.clone(), move || run(&case))).collect(),
+        Err(fault) => vec![Trial::test("the_scenario_files_can_be_read", move || Err(fault.into()))],
+    };
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn run(case: &Case) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let played = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), play(case)).await });
+    match played {
+        Ok(played) => played.map_err(Failed::from),
+        Err(_) => Err(format!("{}: not over after a minute", case.file.display()).into()),
+    }
+}
