@@ -1,0 +1,176 @@
+//! What every request shares: the configuration in force, the metrics, and the count of requests in flight.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+use toolgate_config::Config;
+
+use crate::telemetry::metrics::Metrics;
+
+/// The process as a request sees it.
+pub struct Gateway {
+    config: ArcSwap<Config>,
+    /// Counters of the whole process.
+    pub metrics: Metrics,
+    in_flight: AtomicUsize,
+    draining: AtomicBool,
+    emptied: Notify,
+}
+
+/// Why a request is not let in at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnedAway {
+    /// `server.max_concurrent` requests are in flight.
+    Overloaded,
+    /// The process is about to end.
+    ShuttingDown,
+}
+
+impl Gateway {
+    /// A gateway that nobody has called yet.
+    ///
+    /// # Errors
+    /// The metrics cannot be registered: a mistake of ours.
+    pub fn new(config: Config) -> Result<Arc<Self>, prometheus::Error> {
+        Ok(Arc::new(Self {
+            config: ArcSwap::from_pointee(config),
+            metrics: Metrics::new()?,
+            in_flight: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            emptied: Notify::new(),
+        }))
+    }
+
+    /// The configuration in force. A request that needs one view of it keeps what it got.
+    pub fn config(&self) -> Arc<Config> {
+        self.config.load_full()
+    }
+
+    /// Puts another configuration in force, whole.
+    pub fn replace(&self, config: Config) {
+        self.config.store(Arc::new(config));
+    }
+
+    /// Lets a request in, and counts it until what is returned is dropped.
+    ///
+    /// # Errors
+    /// Why it is turned away.
+    pub fn enter(self: &Arc<Self>) -> Result<InFlight, TurnedAway> {
+        // Counted before it is judged: a drain that starts in between waits for it.
+        let before = self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let entered = InFlight { gateway: Arc::clone(self) };
+        if self.is_draining() {
+            return Err(TurnedAway::ShuttingDown);
+        }
+        let limit = self.config.load().server.max_concurrent;
+        if before < limit { Ok(entered) } else { Err(TurnedAway::Overloaded) }
+    }
+
+    /// How many requests are in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::SeqCst)
+    }
+
+    /// From now on no request is let in.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the process is about to end.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    /// Waits until nothing is in flight.
+    pub async fn idle(&self) {
+        loop {
+            let mut emptied = std::pin::pin!(self.emptied.notified());
+            emptied.as_mut().enable();
+            if self.in_flight() == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+}
+
+/// A request that was let in. Dropping it gives its place back, and does nothing else.
+pub struct InFlight {
+    gateway: Arc<Gateway>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if self.gateway.in_flight.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.gateway.emptied.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use toolgate_config::address::Listen;
+    use toolgate_config::server::{Auth, Enforcement, LogFormat, Privacy, Server, Telemetry};
+
+    use super::*;
+
+    fn gateway(max_concurrent: usize) -> Arc<Gateway> {
+        let nowhere = Listen::Unix("nowhere".into());
+        let server = Server {
+            listen: nowhere.clone(),
+            admin_listen: nowhere,
+            admin_token: None,
+            tls: None,
+            max_body: 0,
+            header_timeout: Duration::ZERO,
+            request_timeout: Duration::ZERO,
+            max_concurrent,
+            shutdown_grace: Duration::ZERO,
+        };
+        let config = Config {
+            server,
+            auth: Auth::None,
+            providers: BTreeMap::new(),
+            models: Default::default(),
+            keys: Default::default(),
+            groups: BTreeMap::new(),
+            tools: Default::default(),
+            enforcement: Enforcement::Enforce,
+            privacy: Privacy::Redacted,
+            telemetry: Telemetry { log: LogFormat::Json },
+        };
+        Gateway::new(config).unwrap()
+    }
+
+    #[test]
+    fn a_place_that_is_given_back_can_be_taken_again() {
+        let gateway = gateway(2);
+        let first = gateway.enter().ok().unwrap();
+        let _second = gateway.enter().ok().unwrap();
+        assert_eq!(gateway.enter().err(), Some(TurnedAway::Overloaded));
+        assert_eq!(gateway.in_flight(), 2, "one that was turned away takes no place");
+        drop(first);
+        assert!(gateway.enter().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_drain_lets_nobody_in_and_ends_with_the_last_one() {
+        let gateway = gateway(2);
+        let running = gateway.enter().ok().unwrap();
+        gateway.drain();
+        assert_eq!(gateway.enter().err(), Some(TurnedAway::ShuttingDown));
+        let waiting = tokio::spawn({
+            let gateway = Arc::clone(&gateway);
+            async move { gateway.idle().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(running);
+        waiting.await.unwrap();
+    }
+}
