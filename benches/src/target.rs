@@ -1,0 +1,203 @@
+//! What is measured: how each target is found, configured and started, each in a setting that favours it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use tokio::time::{sleep, timeout};
+
+use crate::caller::{Caller, Route};
+use crate::machine::Cores;
+use crate::payload::{KEY_HASH, PARAMETERS, TOOLS};
+use crate::process::{Group, this_program};
+use crate::scenario::Scenario;
+
+/// Who is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Nothing in between: what load and upstream can do
+    Direct,
+    /// nginx with one worker, as a proxy
+    Nginx,
+    /// A bare hyper proxy
+    Hyper,
+    /// toolgate with key check, gate, granted tools, metrics and traces
+    Toolgate,
+}
+
+impl Kind {
+    /// In the order of the tables.
+    pub(crate) const ALL: [Self; 4] = [Self::Direct, Self::Nginx, Self::Hyper, Self::Toolgate];
+
+    /// Its name in the tables.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Nginx => "nginx",
+            Self::Hyper => "bare hyper",
+            Self::Toolgate => "toolgate",
+        }
+    }
+}
+
+/// What every target needs to start.
+pub(crate) struct Site {
+    pub(crate) upstream: SocketAddr,
+    pub(crate) folder: PathBuf,
+    pub(crate) cores: Cores,
+    pub(crate) nginx: PathBuf,
+    pub(crate) toolgate: PathBuf,
+}
+
+/// A target that runs and has answered.
+pub(crate) struct Target {
+    pub(crate) kind: Kind,
+    pub(crate) route: Route,
+    pub(crate) group: Option<Group>,
+    /// From its start to its first right answer.
+    pub(crate) ready: Duration,
+}
+
+impl Target {
+    /// Starts a target and waits for its first right answer.
+    ///
+    /// # Errors
+    /// It ended, or it gave no right answer within ten seconds; with the end of what it printed.
+    pub(crate) async fn start(kind: Kind, site: &Site) -> crate::Result<Self> {
+        let gateway = if kind == Kind::Direct { site.upstream } else { free_address()? };
+        let log = site.folder.join(format!("{}.log", gateway.port()));
+        let command = command(kind, gateway, site)?;
+        let started = Instant::now();
+        let mut group = command.map(|command| Group::start(site.cores.gateway, &command, &log)).transpose()?;
+        let route = Route {
+            gateway,
+            stream_prefix: if kind == Kind::Nginx { "/stream" } else { "" },
+            own_tools: (kind != Kind::Toolgate).then_some(site.upstream),
+        };
+        wait_until_ready(route, group.as_mut()).await.map_err(|error| complaint(kind, &log, &*error))?;
+        Ok(Self { kind, route, group, ready: started.elapsed() })
+    }
+}
+
+/// An address on loopback that is free now.
+fn free_address() -> crate::Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+async fn wait_until_ready(route: Route, mut group: Option<&mut Group>) -> crate::Result<()> {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let error = match timeout(Duration::from_secs(5), first_answer(route)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => "no answer".into(),
+        };
+        if group.as_deref_mut().is_some_and(Group::ended) {
+            return Err("it ended".into());
+        }
+        if Instant::now() > until {
+            return Err(error);
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn first_answer(route: Route) -> crate::Result<()> {
+    Caller::connect(Scenario::Plain, route).await?.ask().await.map(drop)
+}
+
+fn complaint(kind: Kind, log: &Path, error: &dyn std::error::Error) -> String {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let end: Vec<_> = log.lines().rev().take(8).collect();
+    format!("{} did not become ready: {error}\n{}", kind.name(), end.into_iter().rev().collect::<Vec<_>>().join("\n"))
+}
+
+fn command(kind: Kind, listen: SocketAddr, site: &Site) -> crate::Result<Option<Vec<OsString>>> {
+    let folder = site.folder.join(format!("{}-{}", kind.name().replace(' ', "-"), listen.port()));
+    Ok(match kind {
+        Kind::Direct => None,
+        Kind::Hyper => Some(this_program(&["proxy", &listen.to_string(), &site.upstream.to_string()])?),
+        Kind::Nginx => {
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("nginx.conf"), nginx_configuration(listen, site.upstream))?;
+            let program = site.nginx.clone().into_os_string();
+            Some(vec![program, "-p".into(), folder.clone().into(), "-c".into(), folder.join("nginx.conf").into()])
+        }
+        Kind::Toolgate => {
+            fs::create_dir_all(&folder)?;
+            let file = folder.join("toolgate.yaml");
+            fs::write(&file, toolgate_configuration(listen, free_address()?, site.upstream))?;
+            // A line in the log for each request is the one thing that nginx does not do here either.
+            let program: Vec<OsString> = vec!["env".into(), "RUST_LOG=warn".into(), site.toolgate.clone().into()];
+            Some(program.into_iter().chain(["serve".into(), "--config".into(), file.into()]).collect())
+        }
+    })
+}
+
+/// One worker, kept connections on both sides, no log. Plain answers are buffered, its fastest way; streams are not, since they would
+/// arrive late.
+fn nginx_configuration(listen: SocketAddr, upstream: SocketAddr) -> String {
+    format!(
+        "daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr error;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    client_max_body_size 16m;
+    client_body_buffer_size 1m;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream model {{
+        server {upstream};
+        keepalive 1024;
+        keepalive_requests 1000000000;
+    }}
+    server {{
+        listen {listen} backlog=1024;
+        proxy_http_version 1.1;
+        proxy_set_header Connection \"\";
+        location / {{ proxy_pass http://model; proxy_buffer_size 16k; proxy_buffers 8 16k; }}
+        location /stream/ {{ proxy_pass http://model/; proxy_buffering off; }}
+    }}
+}}
+"
+    )
+}
+
+/// Everything that a request passes is on. `stream_hold: 0` lets each chunk go at once, so that what is measured is the relay.
+fn toolgate_configuration(listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr) -> String {
+    let models = ["plain", "stream", "paced", "loop", "open"].map(|name| {
+        format!(
+            "  {name}: {{ provider: scripted, upstream_model: scripted-{name}, stream_hold: 0, tools: {{ groups: [shop] }} }}\n"
+        )
+    });
+    let tools = TOOLS.map(|name| {
+        format!(
+            "  - {{ name: {name}, group: shop, description: Looks it up by the number of the article., parameters: {PARAMETERS}, \
+             http: {{ url: \"http://{upstream}/tools/{name}/{{item}}\" }} }}\n"
+        )
+    });
+    format!(
+        "server: {{ listen: \"{listen}\", admin_listen: \"{admin}\", max_concurrent: 4096, shutdown_grace: 1s }}
+providers:
+  scripted: {{ kind: openai_compatible, base_url: \"http://{upstream}/v1\", api_key: sk-scripted, trust_zone: local }}
+models:
+{}keys:
+  - {{ name: load, hash: \"sha256:{KEY_HASH}\" }}
+groups:
+  shop: {{ data_class: internal, trust_zone: local, egress: [ {{ host: \"{upstream}\", private: true }} ] }}
+tools:
+{}",
+        models.concat(),
+        tools.concat()
+    )
+}
