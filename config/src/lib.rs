@@ -13,6 +13,7 @@ pub mod model;
 pub mod names;
 pub mod place;
 pub mod provider;
+pub mod raw;
 pub mod schema;
 pub mod secret;
 pub mod server;
@@ -20,6 +21,7 @@ pub mod template;
 pub mod tool;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::group::Group;
@@ -53,6 +55,8 @@ pub struct Config {
     pub privacy: Privacy,
     /// Logs.
     pub telemetry: Telemetry,
+    /// The other files that were read, `${file:…}` and certificates: a change of one is a change of the configuration.
+    pub watched: Vec<PathBuf>,
 }
 
 impl Config {

@@ -1,7 +1,9 @@
 //! Where in the file something stands, and what is wrong with it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::raw::yaml::Spot;
 
 /// A position in a configuration file and the key path that leads there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,5 +35,46 @@ impl fmt::Display for Fault {
             write!(f, "{path}: ")?;
         }
         f.write_str(&self.message)
+    }
+}
+
+impl Place {
+    pub(crate) fn at(spot: Spot, path: &str) -> Self {
+        Self { file: PathBuf::new(), line: spot.line, column: spot.column, path: path.to_owned() }
+    }
+
+    /// For the sentence of another fault: `line 3, column 5`.
+    pub(crate) fn short(&self) -> String {
+        format!("line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Collects faults: none stops the search for the others.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Notes one.
+    pub(crate) fn add(&mut self, place: &Place, message: impl Into<String>) {
+        self.0.push(Fault { place: place.clone(), message: message.into() });
+    }
+
+    /// Notes the fault of a result, and hands on what is left: `None` is always reported already.
+    pub(crate) fn take<T>(&mut self, place: &Place, result: Result<T, impl Into<String>>) -> Option<T> {
+        result.map_err(|message| self.add(place, message)).ok()
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, in the order of the file.
+    pub(crate) fn of_file(mut self, file: &Path) -> Vec<Fault> {
+        self.0.sort_by_key(|fault| (fault.place.line, fault.place.column));
+        for fault in &mut self.0 {
+            file.clone_into(&mut fault.place.file);
+        }
+        self.0
     }
 }

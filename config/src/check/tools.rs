@@ -1,0 +1,96 @@
+//! `tools:`: names, classes, defaults by effect, and the schema of the arguments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::models::names;
+use super::{declared, http, scopes, unique};
+use crate::class::DataClass;
+use crate::group::Group;
+use crate::names::{GroupName, ToolName};
+use crate::place::Faults;
+use crate::raw::{self, At, File, Text};
+use crate::schema::Schema;
+use crate::tool::{Effect, HttpMethod, Tool, Tools, Work};
+
+type Groups = BTreeMap<GroupName, Arc<Group>>;
+
+pub(super) fn tools(file: &File, groups: &Groups, faults: &mut Faults) -> Tools {
+    let all: Vec<&raw::Tool> = file.tools.value().into_iter().flatten().map(|at| &at.value).collect();
+    let named = all.iter().filter_map(|raw| raw.name.get()).map(|at| (at.value.whole(), &at.place));
+    unique(named, "two tools of one name", faults);
+    all.into_iter().filter_map(|raw| tool(raw, file, groups, faults)).collect()
+}
+
+fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> Option<Tool> {
+    let name = raw.name.get().and_then(|name| self::name(name, faults));
+    let group_name = raw.group.get().and_then(|group| declared(group, "group", names(&file.groups), faults));
+    let group = group_name.as_deref().and_then(|name| groups.get(name));
+    let parameters = parameters(raw, faults);
+    let data_class = data_class(raw, group, faults);
+    let work = raw.http.value().and_then(|http| http::work(http, parameters.as_ref(), group.map(AsRef::as_ref), faults));
+    let work = work?;
+    let effect = raw.effect.or(default_effect(work.method))?;
+    let writes = effect != Effect::ReadOnly;
+    let group = Arc::clone(group?);
+    Some(Tool {
+        name: name?,
+        description: raw.description.value()?.whole().into_owned(),
+        parameters: parameters?,
+        work: Work::Http(work),
+        effect,
+        enabled: raw.enabled.or(!writes)?,
+        requires_admin: *raw.requires_admin.value()?,
+        scopes: scopes(&raw.scopes),
+        requires_approval: raw.requires_approval.or(writes)?,
+        data_class: data_class?,
+        personal: raw.personal.or(group.personal)?,
+        timeout: *raw.timeout.value()?,
+        max_result: raw.max_result.value()?.0,
+        group,
+    })
+}
+
+fn name(raw: &At<Text>, faults: &mut Faults) -> Option<ToolName> {
+    let name = raw.value.whole();
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !(1..=64).contains(&name.len()) || !name.chars().all(legal) {
+        faults.add(&raw.place, format!("`{}` is no tool's name; allowed: 1 to 64 letters, digits, `_`, `-`", raw.value.written));
+        return None;
+    }
+    Some(ToolName::new(name))
+}
+
+const fn default_effect(method: HttpMethod) -> Effect {
+    match method {
+        HttpMethod::Get | HttpMethod::Head => Effect::ReadOnly,
+        HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete => Effect::NonIdempotentWrite,
+    }
+}
+
+/// The tool's own class, else its group's. A group that does not exist is reported already.
+fn data_class(raw: &raw::Tool, group: Option<&Arc<Group>>, faults: &mut Faults) -> Option<DataClass> {
+    if let Some(own) = raw.data_class.optional()? {
+        return Some(own.value);
+    }
+    let group = group?;
+    if group.data_class.is_none() {
+        let words: Vec<_> = DataClass::ALL.iter().map(|class| class.as_str()).collect();
+        let message = format!("no `data_class`, neither here nor in the group `{}`; allowed: {}", group.name, words.join(", "));
+        faults.add(&raw.place, message);
+    }
+    group.data_class
+}
+
+fn parameters(raw: &raw::Tool, faults: &mut Faults) -> Option<Schema> {
+    let Some(At { value, place }) = raw.parameters.optional()? else {
+        return Schema::compile(json!({ "type": "object", "properties": {} })).ok();
+    };
+    if value.get("type") != Some(&Value::from("object")) {
+        faults.add(place, "arguments are an object; allowed: a JSON Schema of `type: object`");
+        return None;
+    }
+    faults.take(place, Schema::compile(value.clone()).map_err(|why| format!("this is no JSON Schema: {why}")))
+}

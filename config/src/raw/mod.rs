@@ -1,0 +1,76 @@
+//! The file as it is written: YAML with places (`yaml`), strings filled in (`text`), one table of keys a section (`file`, `routes`,
+//! `callers`, `hands`), and the readers that these tables are made of (`shape`, `section`). A table drives everything that is said about a key: how it is read,
+//! what is refused, and the JSON Schema. What values mean together is the business of `check`.
+
+pub(crate) mod callers;
+pub(crate) mod file;
+pub(crate) mod hands;
+pub(crate) mod routes;
+pub(crate) mod section;
+pub(crate) mod shape;
+pub(crate) mod text;
+pub(crate) mod words;
+pub(crate) mod yaml;
+
+use serde_json::{Value, json};
+
+pub(crate) use callers::Key;
+pub(crate) use file::{File, Server, Tls};
+pub(crate) use hands::{EgressEntry, Group, Http, Tool};
+pub(crate) use routes::{Model, ModelTools, Provider};
+pub(crate) use section::{At, Given};
+pub(crate) use shape::Named;
+pub(crate) use text::Text;
+
+use shape::Shape;
+
+/// The JSON Schema of the whole file, for editors.
+pub fn schema() -> Value {
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "toolgate configuration",
+    });
+    if let (Value::Object(all), Value::Object(file)) = (&mut schema, File::schema()) {
+        all.extend(file);
+    }
+    schema
+}
+
+/// The key path of a member: `tools.x`, or `models["gpt-4.1"]` where the name is not a plain word.
+pub(crate) fn member(path: &str, key: &str) -> String {
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    match (plain, path) {
+        (true, "") => key.to_owned(),
+        (true, path) => format!("{path}.{key}"),
+        (false, path) => format!("{path}[{key:?}]"),
+    }
+}
+
+/// The key path of an item: `tools[2]`.
+pub(crate) fn index(path: &str, at: usize) -> String {
+    format!("{path}[{at}]")
+}
+
+/// The known name that is closest to a word, if any is close.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let distance = |name: &&str| strsim::osa_distance(&word, &name.to_lowercase());
+    known.into_iter().min_by_key(distance).filter(|name| distance(name) <= name.chars().count().max(word.chars().count()) / 3 + 1)
+}
+
+/// How many names a fault lists.
+const LISTED: usize = 24;
+
+/// The tail of a fault about a name: what is allowed, and the nearest known one.
+pub(crate) fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.into_iter().collect();
+    let allowed = match known.len() {
+        0 => "there are none".to_owned(),
+        1..=LISTED => format!("allowed: {}", known.join(", ")),
+        more => format!("allowed: {} and {} more", known[..LISTED].join(", "), more - LISTED),
+    };
+    match nearest(word, known) {
+        Some(name) => format!("{allowed}; nearest: {name}"),
+        None => allowed,
+    }
+}

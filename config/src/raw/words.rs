@@ -1,0 +1,152 @@
+//! The closed sets of words, each with what it means. A word whose feature does not exist yet is known, and refused by name.
+
+use serde_json::{Value as Json, json};
+
+use crate::class::{DataClass, TrustZone};
+use crate::place::{Faults, Place};
+use crate::provider::ProviderKind;
+use crate::raw::nearest;
+use crate::raw::shape::{Shape, or_filled, wrong};
+use crate::raw::text::Text;
+use crate::raw::yaml::{Node, Value};
+use crate::server::{Auth, Enforcement, LogFormat, Privacy};
+use crate::tool::{Body, Effect, Errors, HttpMethod};
+
+/// A closed set of words.
+pub(crate) trait Words: Copy + 'static {
+    /// Each word and what it means; `None`: not supported yet.
+    const WORDS: &'static [(&'static str, Option<Self>)];
+}
+
+impl<T: Words> Shape for T {
+    fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
+        let Value::Text(text) = &node.value else {
+            return wrong(node, place, &allowed::<T>(), faults);
+        };
+        let word = text.whole();
+        match T::WORDS.iter().find(|(known, _)| *known == word) {
+            Some((_, Some(meant))) => return Some(*meant),
+            Some((_, None)) => faults.add(place, format!("`{}` is not supported yet; allowed: {}", text.written, allowed::<T>())),
+            None => faults.add(place, unknown::<T>(text)),
+        }
+        None
+    }
+
+    fn schema() -> Json {
+        or_filled(&json!({ "enum": supported::<T>().collect::<Vec<_>>() }))
+    }
+}
+
+fn supported<T: Words>() -> impl Iterator<Item = &'static str> {
+    T::WORDS.iter().filter(|(_, meant)| meant.is_some()).map(|(word, _)| *word)
+}
+
+fn allowed<T: Words>() -> String {
+    supported::<T>().collect::<Vec<_>>().join(", ")
+}
+
+fn unknown<T: Words>(text: &Text) -> String {
+    let known = format!("unknown word `{}`; allowed: {}", text.written, allowed::<T>());
+    match nearest(&text.written, supported::<T>()) {
+        Some(word) => format!("{known}; nearest: {word}"),
+        None => known,
+    }
+}
+
+/// Gives each type its words.
+macro_rules! words {
+    ($($type:ty { $($word:literal => $meant:expr,)+ })+) => {$(
+        impl Words for $type {
+            const WORDS: &'static [(&'static str, Option<Self>)] = &[$(($word, $meant)),+];
+        }
+    )+};
+}
+
+words! {
+    Auth {
+        "keys" => Some(Self::Keys),
+        "none" => Some(Self::None),
+        "passthrough" => Some(Self::Passthrough),
+    }
+    ProviderKind {
+        "openai" => Some(Self::OpenAi),
+        "openai_compatible" => Some(Self::OpenAiCompatible),
+        "anthropic" => None,
+        "gemini" => None,
+        "groq" => None,
+        "mistral" => None,
+        "openrouter" => None,
+        "ollama" => None,
+    }
+    TrustZone {
+        "local" => Some(Self::Local),
+        "private" => Some(Self::Private),
+        "external_eu" => Some(Self::ExternalEu),
+        "external_global" => Some(Self::ExternalGlobal),
+    }
+    DataClass {
+        "public" => Some(Self::Public),
+        "internal" => Some(Self::Internal),
+        "source_code" => Some(Self::SourceCode),
+        "configuration" => Some(Self::Configuration),
+        "diagnostics" => Some(Self::Diagnostics),
+        "secret" => Some(Self::Secret),
+    }
+    Effect {
+        "read_only" => Some(Self::ReadOnly),
+        "idempotent_write" => Some(Self::IdempotentWrite),
+        "non_idempotent_write" => Some(Self::NonIdempotentWrite),
+    }
+    HttpMethod {
+        "GET" => Some(Self::Get),
+        "HEAD" => Some(Self::Head),
+        "POST" => Some(Self::Post),
+        "PUT" => Some(Self::Put),
+        "PATCH" => Some(Self::Patch),
+        "DELETE" => Some(Self::Delete),
+    }
+    Body {
+        "json" => Some(Self::Json),
+        "none" => Some(Self::None),
+    }
+    Errors {
+        "generic" => Some(Self::Generic),
+        "body" => Some(Self::Body),
+    }
+    Enforcement {
+        "enforce" => Some(Self::Enforce),
+        "observe" => Some(Self::Observe),
+    }
+    Privacy {
+        "none" => Some(Self::None),
+        "metadata" => Some(Self::Metadata),
+        "redacted" => Some(Self::Redacted),
+        "full" => Some(Self::Full),
+    }
+    LogFormat {
+        "json" => Some(Self::Json),
+        "text" => Some(Self::Text),
+    }
+    Redact {
+        "default" => Some(Self::Default),
+        "off" => None,
+    }
+    NoEgress {
+        "none" => Some(Self::None),
+        "own_site" => None,
+    }
+}
+
+/// Whether what a tool returns is redacted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Redact {
+    /// As everything is.
+    Default,
+}
+
+/// `egress` as one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoEgress {
+    /// Nobody.
+    None,
+}
