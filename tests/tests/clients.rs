@@ -3,14 +3,14 @@
 //! result has reached it. What the clients check stands beside them in `tests/clients/`.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+
+use toolgate_tests::gateway::{Folder, Gateway, free_addresses};
 
 /// A secret, and its SHA-256 for the configuration.
 const KEY: &str = "tg-a-key-of-the-client-tests";
@@ -18,9 +18,9 @@ const KEY_HASH: &str = "sha256:31d876ba0dd54229ebfbc8770a63e26ba02ebfa305b174b19
 
 macro_rules! clients {
     ($($name:ident: $script:literal $part:literal;)*) => {$(
-        #[test]
-        fn $name() {
-            ask($script, $part);
+        #[tokio::test]
+        async fn $name() {
+            ask($script, $part).await;
         }
     )*};
 }
@@ -41,16 +41,16 @@ clients! {
 }
 
 /// Runs one part of a client's script against a gateway of its own; the script's exit code is the verdict.
-fn ask(script: &str, part: &str) {
-    let installed = Installed::find();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{script}-{part}"));
-    fs::create_dir_all(&folder).unwrap();
+async fn ask(script: &str, part: &str) {
+    let clients = Clients::installed();
     let weather = Weather::start();
-    let upstream = Upstream::start(&installed);
-    let gateway = Gateway::start(&installed, &folder, upstream.address, weather.address);
+    let upstream = Upstream::start(&clients);
+    let (folder, addresses) = (Folder::new(), free_addresses());
+    folder.write("toolgate.yaml", &configuration(&addresses, upstream.address, weather.address));
+    let gateway = Gateway::start(&folder, addresses, &[]).await.unwrap_or_else(|error| panic!("{error}"));
 
-    let output = installed
-        .client(script)
+    let output = clients
+        .script(script)
         .arg(part)
         .env("BASE_URL", format!("http://{}/v1", gateway.address))
         .env("API_KEY", KEY)
@@ -63,34 +63,27 @@ fn ask(script: &str, part: &str) {
         output.status,
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
-        fs::read_to_string(&gateway.log).unwrap_or_default(),
+        gateway.log(),
     );
     assert!(!asked.is_empty() && asked.iter().all(|path| path == "/weather/Oslo"), "the tool was asked {asked:?}");
 }
 
-/// Where `./tests/run` has put what these tests need.
-struct Installed {
-    clients: PathBuf,
-    toolgate: PathBuf,
-}
+/// The folder into which `./tests/run` has installed the clients.
+struct Clients(PathBuf);
 
-impl Installed {
-    fn find() -> Self {
-        let path = |name: &str| {
-            let value = std::env::var_os(name)
-                .unwrap_or_else(|| panic!("{name} is not set: the clients are installed and their tests are run by ./tests/run"));
-            PathBuf::from(value)
-        };
-        Self { clients: path("TOOLGATE_CLIENTS"), toolgate: path("TOOLGATE_BIN") }
+impl Clients {
+    fn installed() -> Self {
+        let folder = std::env::var_os("TOOLGATE_CLIENTS");
+        Self(PathBuf::from(folder.expect("TOOLGATE_CLIENTS is not set: ./tests/run installs the clients and runs their tests")))
     }
 
     fn node(&self) -> Command {
-        Command::new(self.clients.join("node/bin/node"))
+        Command::new(self.0.join("node/bin/node"))
     }
 
-    fn client(&self, script: &str) -> Command {
-        let mut command = if script.ends_with(".mjs") { self.node() } else { Command::new(self.clients.join("venv/bin/python")) };
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(script)).env("PYTHONDONTWRITEBYTECODE", "1");
+    fn script(&self, name: &str) -> Command {
+        let mut command = if name.ends_with(".mjs") { self.node() } else { Command::new(self.0.join("venv/bin/python")) };
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(name)).env("PYTHONDONTWRITEBYTECODE", "1");
         command
     }
 }
@@ -112,10 +105,10 @@ struct Upstream {
 }
 
 impl Upstream {
-    fn start(installed: &Installed) -> Self {
-        let mut child = installed
+    fn start(clients: &Clients) -> Self {
+        let mut child = clients
             .node()
-            .arg(installed.clients.join("node_modules/@copilotkit/aimock/dist/cli.js"))
+            .arg(clients.0.join("node_modules/@copilotkit/aimock/dist/cli.js"))
             .args(["--strict", "--port", "0", "--fixtures"])
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/upstream.json"))
             .stdout(Stdio::piped())
@@ -163,51 +156,7 @@ impl Weather {
     }
 }
 
-/// `toolgate serve` between the two.
-struct Gateway {
-    address: SocketAddr,
-    log: PathBuf,
-    _process: Process,
-}
-
-impl Gateway {
-    fn start(installed: &Installed, folder: &Path, upstream: SocketAddr, tool: SocketAddr) -> Self {
-        let (address, admin) = (free_address(), free_address());
-        let (config, log) = (folder.join("toolgate.yaml"), folder.join("log"));
-        fs::write(&config, configuration(address, admin, upstream, tool)).unwrap();
-        let written = fs::File::create(&log).unwrap();
-        let child = Command::new(&installed.toolgate)
-            .args(["serve", "--config"])
-            .arg(&config)
-            .stdout(written.try_clone().unwrap())
-            .stderr(written)
-            .spawn()
-            .expect("toolgate starts; ./tests/run builds it");
-        let mut process = Process(child);
-        let patience = Instant::now() + Duration::from_secs(20);
-        while !is_ready(admin) {
-            let ended = process.0.try_wait().unwrap();
-            let told = || fs::read_to_string(&log).unwrap_or_default();
-            assert!(ended.is_none() && Instant::now() < patience, "toolgate does not get ready ({ended:?}):\n{}", told());
-            thread::sleep(Duration::from_millis(20));
-        }
-        Self { address, log, _process: process }
-    }
-}
-
-fn is_ready(admin: SocketAddr) -> bool {
-    let Ok(mut stream) = TcpStream::connect(admin) else { return false };
-    let mut answer = String::new();
-    write!(stream, "GET /readyz HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n").is_ok()
-        && stream.read_to_string(&mut answer).is_ok()
-        && answer.starts_with("HTTP/1.1 200")
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap()
-}
-
-fn configuration(address: SocketAddr, admin: SocketAddr, upstream: SocketAddr, tool: SocketAddr) -> String {
+fn configuration((address, admin): &(String, String), upstream: SocketAddr, tool: SocketAddr) -> String {
     format!(
         r#"
 server: {{ listen: "{address}", admin_listen: "{admin}" }}
