@@ -1,1 +1,11 @@
-//! .
+//! The hands: runs a call that the gate has cleared, and returns what the model may read.
+//!
+//! [`toolbox`] is the way of one call; [`said`] holds every sentence of our own that a model reads. [`net`] is the only place in the project
+//! that opens outgoing connections, to tools and to models alike.
+
+pub mod arguments;
+pub mod bound;
+mod http;
+pub mod net;
+pub mod said;
+pub mod toolbox;

@@ -1,0 +1,99 @@
+//! Reading an answer: as much as can matter, and no more, so that a flood is never held in memory.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_ENCODING;
+use http::response::Parts;
+use tokio::time::Instant;
+use toolgate_config::tool::{HttpWork, Tool};
+
+use crate::bound::{self, Total};
+use crate::net::{AnswerBody, NetError};
+
+/// What is always read, so that the mark of a cut can say how much there was.
+const LEAST: usize = 1024 * 1024;
+
+/// The most that is read where the answer has to be seen whole.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// How much of an answer is read, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    limit: usize,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// The body, or its beginning.
+    pub(super) bytes: Bytes,
+    complete: bool,
+}
+
+impl Reading {
+    /// How much of this tool's answers is read.
+    pub(super) fn of(tool: &Tool, work: &HttpWork) -> Self {
+        let enough = tool.max_result.saturating_mul(4).clamp(LEAST, MOST).max(tool.max_result);
+        Self { limit: if work.select.is_some() { enough.max(MOST) } else { enough } }
+    }
+
+    /// Reads up to the limit. What is longer stays unread, and its connection is closed.
+    pub(super) async fn read(self, head: &Parts, mut body: AnswerBody, due: Instant) -> Result<Read, NetError> {
+        // No coding was asked for, so this is not something that can be read.
+        if head.headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(NetError::Protocol);
+        }
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        while let Some(piece) = body.chunk(left(due)).await? {
+            let read = first.len() + rest.len();
+            if read + piece.len() > self.limit {
+                let fits = piece.slice(..self.limit - read);
+                return Ok(Read { bytes: joined(first, rest, &fits), complete: false });
+            }
+            if read == 0 {
+                first = piece;
+            } else {
+                rest.extend_from_slice(&piece);
+            }
+        }
+        Ok(Read { bytes: joined(first, rest, &[]), complete: true })
+    }
+}
+
+/// The time that is left; the whole of it may pass between two chunks.
+fn left(due: Instant) -> Duration {
+    due.saturating_duration_since(Instant::now())
+}
+
+/// Most answers come in one piece, which is then not copied.
+fn joined(first: Bytes, rest: BytesMut, last: &[u8]) -> Bytes {
+    if rest.is_empty() && last.is_empty() {
+        return first;
+    }
+    let mut all = BytesMut::with_capacity(first.len() + rest.len() + last.len());
+    all.extend_from_slice(&first);
+    all.extend_from_slice(&rest);
+    all.extend_from_slice(last);
+    all.freeze()
+}
+
+impl Read {
+    /// The body as text of at most `max` bytes. What is no character becomes the replacement character.
+    pub(super) fn text(&self, max: usize) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let total = if self.complete { Total::Exactly(text.len()) } else { Total::MoreThan(text.len()) };
+        match bound::text(&text, max, total) {
+            Cow::Borrowed(bounded) if bounded.len() == text.len() => text.into_owned(),
+            bounded => bounded.into_owned(),
+        }
+    }
+
+    /// The body, if it was read to its end and is text.
+    pub(super) fn whole(&self) -> Option<&str> {
+        let text = std::str::from_utf8(&self.bytes).ok()?;
+        self.complete.then_some(text)
+    }
+}

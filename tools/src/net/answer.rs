@@ -1,0 +1,143 @@
+//! An answer: its head, and its body as it comes.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http_body::Body;
+use hyper::body::Incoming;
+use tokio::time::Instant;
+
+use super::error::NetError;
+use super::link::Link;
+
+/// An answer whose head has come.
+#[derive(Debug)]
+pub struct Answer {
+    /// Status and headers, as they came.
+    pub head: Parts,
+    /// What follows.
+    pub body: AnswerBody,
+}
+
+/// The body of an answer. Read to its end, its connection serves the next request; dropped before, its connection is closed.
+#[derive(Debug)]
+pub struct AnswerBody {
+    /// `None` once the body is over, well or badly.
+    link: Option<Box<Link>>,
+    incoming: Incoming,
+    /// Whether the alarm is set for the wait that is going on. A wait ends with a chunk, not with the call that waits for it, so that
+    /// someone who looks in between does not give a silent server more time.
+    waiting: bool,
+}
+
+impl AnswerBody {
+    pub(super) fn new(link: Box<Link>, incoming: Incoming) -> Self {
+        let mut body = Self { link: Some(link), incoming, waiting: false };
+        if body.incoming.is_end_stream() {
+            body.give_back();
+        }
+        body
+    }
+
+    /// How long the body is going to be, where its head says so.
+    pub fn expected(&self) -> Option<u64> {
+        self.incoming.size_hint().exact()
+    }
+
+    /// The next piece, never empty; `None` at a clean end. `idle` is counted from when it was first waited for. Dropping the future loses
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`NetError::IdleTimeout`] or [`NetError::Cut`]; after either there is nothing more.
+    pub async fn chunk(&mut self, idle: Duration) -> Result<Option<Bytes>, NetError> {
+        std::future::poll_fn(|cx| match self.poll_chunk(cx) {
+            Poll::Pending => self.poll_idle(cx, idle),
+            ready => ready,
+        })
+        .await
+    }
+
+    /// The next piece if there is one; otherwise the task is woken when there may be. For taking all that has come without waiting.
+    ///
+    /// # Errors
+    /// [`NetError::Cut`].
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, NetError>> {
+        let mut driven = false;
+        loop {
+            let Some(link) = &mut self.link else { return Poll::Ready(Ok(None)) };
+            // What the connection delivers comes out of `drive` below, so this needs no waker.
+            match Pin::new(&mut self.incoming).poll_frame(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Some(data) = frame.into_data().ok().filter(|data| !data.is_empty()) {
+                        self.waiting = false;
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                    driven = false;
+                }
+                Poll::Ready(None) => {
+                    self.give_back();
+                    return Poll::Ready(Ok(None));
+                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(self.fail(NetError::Cut)),
+                Poll::Pending if link.ended() => return Poll::Ready(self.fail(NetError::Cut)),
+                Poll::Pending if driven => return Poll::Pending,
+                Poll::Pending => {
+                    link.drive(cx);
+                    driven = true;
+                }
+            }
+        }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// As [`AnswerBody::chunk`]; [`NetError::TooLarge`] if it is longer than `limit` bytes.
+    pub async fn whole(mut self, limit: usize, idle: Duration) -> Result<Bytes, NetError> {
+        if self.expected().is_some_and(|length| length > limit as u64) {
+            return Err(NetError::TooLarge);
+        }
+        let Some(first) = self.chunk(idle).await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.chunk(idle).await? else { return bounded(first, limit) };
+        let mut all = BytesMut::from(first);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            if all.len() + piece.len() > limit {
+                return Err(NetError::TooLarge);
+            }
+            all.extend_from_slice(&piece);
+            next = self.chunk(idle).await?;
+        }
+        Ok(all.freeze())
+    }
+
+    fn poll_idle(&mut self, cx: &mut Context<'_>, idle: Duration) -> Poll<Result<Option<Bytes>, NetError>> {
+        let Some(link) = &mut self.link else { return Poll::Ready(Ok(None)) };
+        if !self.waiting {
+            self.waiting = true;
+            link.alarm().set(Instant::now() + idle);
+        }
+        match link.alarm().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(self.fail(NetError::IdleTimeout)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn give_back(&mut self) {
+        if let Some(link) = self.link.take() {
+            link.give_back();
+        }
+    }
+
+    fn fail(&mut self, error: NetError) -> Result<Option<Bytes>, NetError> {
+        self.link = None;
+        Err(error)
+    }
+}
+
+fn bounded(all: Bytes, limit: usize) -> Result<Bytes, NetError> {
+    if all.len() > limit { Err(NetError::TooLarge) } else { Ok(all) }
+}

@@ -1,0 +1,170 @@
+//! From an origin to a connected stream: name, TCP, TLS. No environment variable is asked for a proxy.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use smallvec::{SmallVec, smallvec};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use toolgate_config::address::{HostPort, Origin, Scheme};
+
+use super::error::NetError;
+
+/// Opens connections.
+#[derive(Default)]
+pub(super) struct Dialer {
+    tls: OnceCell<TlsConnector>,
+}
+
+impl std::fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Dialer")
+    }
+}
+
+impl Dialer {
+    /// A connection to an origin.
+    pub(super) async fn dial(&self, to: &Origin, within: Duration) -> Result<Stream, NetError> {
+        let deadline = Instant::now() + within;
+        timeout_at(deadline, self.dial_until(to, deadline)).await.unwrap_or(Err(NetError::ConnectTimeout))
+    }
+
+    async fn dial_until(&self, to: &Origin, deadline: Instant) -> Result<Stream, NetError> {
+        let addresses = resolve(&to.address).await?;
+        let tcp = connect(&addresses, deadline).await?;
+        // Requests are written whole; waiting for more would only delay them.
+        tcp.set_nodelay(true).map_err(|error| NetError::Connect(error.kind()))?;
+        match to.scheme {
+            Scheme::Http => Ok(Stream::Plain(tcp)),
+            Scheme::Https => self.encrypt(&to.address, tcp).await.map(|tls| Stream::Tls(Box::new(tls))),
+        }
+    }
+
+    async fn encrypt(&self, to: &HostPort, tcp: TcpStream) -> Result<TlsStream<TcpStream>, NetError> {
+        let connector = self.tls.get_or_try_init(system_roots).await?;
+        let name = ServerName::try_from(bare(&to.host).to_owned()).map_err(|_| NetError::Tls)?;
+        connector.connect(name, tcp).await.map_err(|_| NetError::Tls)
+    }
+
+    /// Trusts these authorities and no others.
+    #[cfg(test)]
+    pub(super) fn trusting(roots: RootCertStore) -> Self {
+        Self { tls: OnceCell::new_with(connector(roots).ok()) }
+    }
+}
+
+/// The addresses of a name, asked for once: what is connected to is what was found.
+async fn resolve(to: &HostPort) -> Result<SmallVec<[SocketAddr; 4]>, NetError> {
+    let host = bare(&to.host);
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(smallvec![SocketAddr::new(address, to.port)]);
+    }
+    let found: SmallVec<_> = lookup_host((host, to.port)).await.map_err(|_| NetError::Resolve)?.collect();
+    if found.is_empty() { Err(NetError::Resolve) } else { Ok(found) }
+}
+
+/// The first address that answers. Each gets its share of the time that is left, so that one that swallows everything does not take it all.
+async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, NetError> {
+    let mut last = NetError::Resolve;
+    for (tried, address) in addresses.iter().enumerate() {
+        let now = Instant::now();
+        let others = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        let until = now + deadline.saturating_duration_since(now) / others;
+        last = match timeout_at(until, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => NetError::Connect(error.kind()),
+            Err(_) => NetError::ConnectTimeout,
+        };
+    }
+    Err(last)
+}
+
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// The authorities that this machine trusts. They are read in a thread of their own: that takes milliseconds.
+async fn system_roots() -> Result<TlsConnector, NetError> {
+    let load = || {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().unwrap_or_default());
+        roots
+    };
+    let roots = tokio::task::spawn_blocking(load).await.map_err(|_| NetError::Tls)?;
+    if roots.is_empty() {
+        tracing::warn!("no root certificates were found, so no TLS server can be trusted");
+        return Err(NetError::Tls);
+    }
+    connector(roots)
+}
+
+fn connector(roots: RootCertStore) -> Result<TlsConnector, NetError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let mut config = versions.map_err(|_| NetError::Tls)?.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// A connected stream.
+#[derive(Debug)]
+pub(super) enum Stream {
+    /// As it is.
+    Plain(TcpStream),
+    /// Encrypted; boxed, for its state is large and most streams of a busy gateway are plain.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+macro_rules! either {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Self::Plain(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Self::Tls(stream) => {
+                let $stream = Pin::new(stream.as_mut());
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_read(cx, into))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        either!(self, stream => stream.poll_write(cx, from))
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        either!(self, stream => stream.poll_write_vectored(cx, from))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_shutdown(cx))
+    }
+}

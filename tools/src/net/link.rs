@@ -1,0 +1,149 @@
+//! One connection and its codec. Whoever holds it drives it: the codec's future and what it delivers are polled by the same task, so what
+//! it delivers needs no wake-up of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
+
+use super::alarm::Alarm;
+use super::answer::{Answer, AnswerBody};
+use super::dial::Stream;
+use super::error::NetError;
+use super::pool::Shelf;
+use super::segments::Segments;
+
+/// The longest head of an answer, in bytes.
+const LONGEST_HEAD: usize = 32 * 1024;
+
+/// The most that is read at once, in bytes.
+const LARGEST_READ: usize = 32 * 1024;
+
+/// A connection to one origin.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// `None` once it has ended. Dropping it closes the socket, and hands back a request that it has not begun to write.
+    codec: Option<Connection<TokioIo<Stream>, Segments>>,
+    sender: SendRequest<Segments>,
+    alarm: Alarm,
+    shelf: Arc<Shelf>,
+    used_before: bool,
+}
+
+/// Why an exchange has no answer.
+pub(super) enum Lost {
+    /// The connection was closed before anything was written: the request is as it was.
+    Unsent(Box<Request<Segments>>),
+    /// It failed.
+    Failed(NetError),
+}
+
+impl Lost {
+    /// The error of a request for which there is no other connection.
+    pub(super) fn into_error(self) -> NetError {
+        match self {
+            Self::Unsent(_) => NetError::Closed,
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+impl Link {
+    /// Puts the codec on a fresh connection.
+    pub(super) async fn new(stream: Stream, shelf: Arc<Shelf>) -> Result<Box<Self>, NetError> {
+        let mut builder = Builder::new();
+        builder.writev(true).max_buf_size(LARGEST_READ).max_header_size(LONGEST_HEAD);
+        let (sender, codec) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| NetError::Protocol)?;
+        Ok(Box::new(Self { codec: Some(codec), sender, alarm: Alarm::new(), shelf, used_before: false }))
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn exchange(mut self: Box<Self>, request: Request<Segments>, within: Duration) -> Result<Answer, Lost> {
+        self.alarm.set(Instant::now() + within);
+        let mut reply = std::pin::pin!(self.sender.try_send_request(request));
+        let outcome = std::future::poll_fn(|cx| {
+            self.drive(cx);
+            match reply.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+                Poll::Pending => self.alarm.poll(cx).map(|()| None),
+            }
+        });
+        match outcome.await {
+            None => Err(Lost::Failed(NetError::FirstByteTimeout)),
+            Some(Ok(response)) => self.answer(response).map_err(Lost::Failed),
+            Some(Err(mut error)) => Err(match error.take_message() {
+                Some(request) => Lost::Unsent(Box::new(request)),
+                None => Lost::Failed(self.cause(&error.into_error())),
+            }),
+        }
+    }
+
+    /// Lets the connection read and write what it can.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
+        let ended = self.codec.as_mut().is_some_and(|codec| Pin::new(codec).poll(cx).is_ready());
+        if ended {
+            self.codec = None;
+        }
+    }
+
+    /// Whether the connection has ended.
+    pub(super) fn ended(&self) -> bool {
+        self.codec.is_none()
+    }
+
+    /// The alarm of whoever waits on this connection.
+    pub(super) fn alarm(&mut self) -> &mut Alarm {
+        &mut self.alarm
+    }
+
+    /// Goes back to its shelf, if it is ready for another request; is closed otherwise.
+    pub(super) fn give_back(mut self: Box<Self>) {
+        // This also takes the finished request's waker out of the socket, which would keep that task's memory alive.
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        if self.ended() || !self.sender.is_ready() {
+            return;
+        }
+        self.alarm.forget();
+        self.used_before = true;
+        let shelf = Arc::clone(&self.shelf);
+        shelf.keep(self);
+    }
+
+    fn answer(self: Box<Self>, response: Response<Incoming>) -> Result<Answer, NetError> {
+        let (head, body) = response.into_parts();
+        if !well_framed(&head) {
+            return Err(NetError::Protocol);
+        }
+        Ok(Answer { head, body: AnswerBody::new(self, body) })
+    }
+
+    fn cause(&self, error: &hyper::Error) -> NetError {
+        if error.is_parse() || error.is_parse_too_large() || error.is_user() {
+            return NetError::Protocol;
+        }
+        if self.used_before {
+            self.shelf.clear();
+        }
+        NetError::Closed
+    }
+}
+
+/// Whether an answer says in exactly one way where it ends. One that says it twice, or in a coding that we have not asked for, may be read
+/// differently by someone else on the way. A change of protocol was never asked for either.
+fn well_framed(head: &http::response::Parts) -> bool {
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    let framed = match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().eq_ignore_ascii_case(b"chunked") && !head.headers.contains_key(CONTENT_LENGTH),
+        (Some(_), Some(_)) => false,
+    };
+    framed && head.status != StatusCode::SWITCHING_PROTOCOLS
+}

@@ -1,0 +1,163 @@
+//! The way of one call: arguments, egress, deadline, the tool itself, and what of its answer the model may read. Whatever goes wrong becomes
+//! a sentence for the model; nothing here ends a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use toolgate_config::tool::{Tool, Work};
+use toolgate_policies::Cleared;
+use toolgate_policies::egress::EgressRefusal;
+use toolgate_policies::gate::{self, AsksForTool, HasMark, ToolUse};
+use toolgate_policies::zone::Mark;
+
+use crate::arguments::{Arguments, BadArguments};
+use crate::http;
+use crate::net::Net;
+use crate::said::Said;
+
+/// A call as a model asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The id that ties the result to it.
+    pub id: String,
+    /// The tool, as the model wrote it.
+    pub name: String,
+    /// What it sends, or what is wrong with that.
+    pub arguments: Result<Arguments, BadArguments>,
+}
+
+impl AsksForTool for Call {
+    fn tool_name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has a result.
+    Ok,
+    /// It went wrong.
+    Error,
+    /// It took too long.
+    Timeout,
+    /// It was not run: its arguments do not fit.
+    InvalidArguments,
+    /// It was not run: it may not.
+    Refused,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 5] = [Self::Ok, Self::Error, Self::Timeout, Self::InvalidArguments, Self::Refused];
+
+    /// The word of metrics and traces.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// What the model may read: never empty, at most the tool's `max_result` bytes and one sentence of our own.
+    pub text: String,
+    /// How many bytes at the start of `text` are a sentence of our own; what follows them is the tool's.
+    pub own: usize,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How sensitive the result is. Where the tool said nothing, it is clean.
+    pub mark: Mark,
+    /// How many bytes the tool answered, before anything was cut.
+    pub bytes: usize,
+    /// From the start of the call to its end.
+    pub took: Duration,
+    /// The status of the tool's answer.
+    pub status: Option<u16>,
+    /// Why the tool may not connect where it wanted to.
+    pub egress_denied: Option<EgressRefusal>,
+}
+
+impl Output {
+    /// A call that was not run, or that came to nothing.
+    pub fn said(outcome: Outcome, said: &Said, tool: &str) -> Self {
+        let text = said.about(tool);
+        Self {
+            own: text.len(),
+            text,
+            outcome,
+            mark: Mark::CLEAN,
+            bytes: 0,
+            took: Duration::ZERO,
+            status: None,
+            egress_denied: None,
+        }
+    }
+
+    /// Our own sentence and the tool's text, either of which may be empty.
+    pub fn parts(&self) -> (&str, &str) {
+        self.text.split_at_checked(self.own).unwrap_or((&self.text, ""))
+    }
+}
+
+impl HasMark for Output {
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+}
+
+/// Runs calls that the gate has cleared.
+#[derive(Clone, Debug)]
+pub struct Toolbox {
+    net: Arc<Net>,
+}
+
+impl Toolbox {
+    /// A toolbox whose tools go out through this client.
+    pub fn new(net: Arc<Net>) -> Self {
+        Self { net }
+    }
+
+    /// Runs a call to its end, or until the tool's time or `not_after` is over. Dropping the future closes what it had opened.
+    pub async fn run(&self, cleared: Cleared<ToolUse<Call>>, not_after: Option<Instant>) -> Output {
+        let ToolUse { tool, call, .. } = cleared.into_inner();
+        let start = Instant::now();
+        let due = not_after.into_iter().fold(start + tool.timeout, Instant::min);
+        let mut output = self.work(&tool, &call, due).await;
+        output.took = start.elapsed();
+        output
+    }
+
+    async fn work(&self, tool: &Tool, call: &Call, due: Instant) -> Output {
+        let arguments = match fitting(tool, call) {
+            Ok(arguments) => arguments,
+            Err(why) => return Output::said(Outcome::InvalidArguments, &Said::InvalidArguments(why), &call.name),
+        };
+        match &tool.work {
+            Work::Http(work) => match gate::clear_egress(tool, &work.origin) {
+                Ok(()) => http::run(&self.net, tool, work, arguments, due).await,
+                Err(refusal) => refused(call, refusal),
+            },
+        }
+    }
+}
+
+/// The arguments, if they are what the tool takes.
+fn fitting<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Arguments, String> {
+    let arguments = call.arguments.as_ref().map_err(ToString::to_string)?;
+    tool.parameters.validate(arguments.value())?;
+    Ok(arguments)
+}
+
+fn refused(call: &Call, refusal: EgressRefusal) -> Output {
+    Output { egress_denied: Some(refusal), ..Output::said(Outcome::Refused, &Said::NotAvailable, &call.name) }
+}
