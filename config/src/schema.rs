@@ -17,7 +17,7 @@ impl Schema {
     /// # Errors
     /// A sentence that says what is wrong with it.
     pub fn compile(value: Value) -> Result<Self, String> {
-        let validator = jsonschema::validator_for(&value).map_err(|error| error.to_string())?;
+        let validator = jsonschema::validator_for(&value).map_err(|error| invalid(&error))?;
         Ok(Self { text: value.to_string(), value, validator })
     }
 
@@ -42,6 +42,14 @@ impl Schema {
             text.chars().take(300).collect()
         })
     }
+}
+
+/// Where and what, but not the value: it may have come from the environment.
+fn invalid(error: &jsonschema::ValidationError<'_>) -> String {
+    if matches!(error.kind(), jsonschema::error::ValidationErrorKind::Referencing(_)) {
+        return "a `$ref` leads nowhere within it, and nothing is fetched".to_owned();
+    }
+    format!("{}: {}", error.instance_path(), error.masked_with("this"))
 }
 
 impl fmt::Debug for Schema {

@@ -1,18 +1,28 @@
 //! `tools[].http`: where a request goes, and which of its places a model's arguments may fill.
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-
-use super::template::{Bit, bits, template};
-use crate::address::{HostPort, Origin, Scheme};
+use super::template::{bits, template};
+use super::url::{self, Url};
+use crate::address::HostPort;
 use crate::group::Group;
 use crate::place::{Faults, Place};
 use crate::raw::{self, At, advice};
 use crate::schema::Schema;
-use crate::template::Template;
+use crate::template::{Part, Template};
 use crate::tool::{Body, HttpMethod, HttpWork};
 
-pub(super) fn work(raw: &raw::Http, parameters: Option<&Schema>, group: Option<&Group>, faults: &mut Faults) -> Option<HttpWork> {
-    let url = url(raw, parameters, group, faults);
+/// Whom a tool may reach: the group, and its egress as it is written, for a fault to list.
+pub(super) struct Reach<'a> {
+    pub(super) group: &'a Group,
+    pub(super) written: Vec<&'a str>,
+}
+
+pub(super) fn work(
+    raw: &raw::Http,
+    parameters: Option<&Schema>,
+    reach: Option<&Reach<'_>>,
+    faults: &mut Faults,
+) -> Option<HttpWork> {
+    let url = url(raw, parameters, reach, faults);
     let more = query(raw, parameters, faults);
     let headers = headers(raw, parameters, faults);
     let method = *raw.method.value()?;
@@ -23,32 +33,27 @@ pub(super) fn work(raw: &raw::Http, parameters: Option<&Schema>, group: Option<&
     Some(HttpWork { method, origin, path, query, headers: headers?, body: body?, errors: *raw.errors.value()?, select: select? })
 }
 
-struct Url {
-    origin: Origin,
-    path: Template,
-    query: Vec<(String, Template)>,
-}
-
-fn url(raw: &raw::Http, parameters: Option<&Schema>, group: Option<&Group>, faults: &mut Faults) -> Option<Url> {
+fn url(raw: &raw::Http, parameters: Option<&Schema>, reach: Option<&Reach<'_>>, faults: &mut Faults) -> Option<Url> {
     let At { value, place } = raw.url.get()?;
-    let url = faults.take(place, bits(value).map_err(str::to_owned).and_then(split_url))?;
+    let url = faults.take(place, bits(value).map_err(str::to_owned).and_then(url::split))?;
     for holes in std::iter::once(&url.path).chain(url.query.iter().map(|(_, value)| value)) {
         parameters_exist(holes, parameters, place, faults);
     }
-    in_egress(&url.origin.address, group, place, faults);
+    // An address from the environment is not printed.
+    let shown = if value.is_literal() { url.origin.address.to_string() } else { "the address".to_owned() };
+    if let Some(why) = reach.and_then(|reach| out_of_reach(&url.origin.address, &shown, reach)) {
+        faults.add(place, why);
+    }
     Some(url)
 }
 
-fn in_egress(address: &HostPort, group: Option<&Group>, place: &Place, faults: &mut Faults) {
-    let Some(group) = group else { return };
-    let declared: Vec<_> = group.egress.iter().map(|entry| entry.address.to_string()).collect();
+fn out_of_reach(address: &HostPort, shown: &str, Reach { group, written }: &Reach<'_>) -> Option<String> {
     let name = &group.name;
-    if declared.is_empty() {
-        faults
-            .add(place, format!("the group `{name}` has no `egress`, so that its tools reach nobody; this one needs {address}"));
-    } else if !group.egress.iter().any(|entry| entry.address == *address) {
-        faults.add(place, format!("{address} is not in the `egress` of the group `{name}`; allowed: {}", declared.join(", ")));
+    if group.egress.is_empty() {
+        return Some(format!("the group `{name}` has no `egress`, so that its tools reach nobody; this one needs {shown}"));
     }
+    let declared = group.egress.iter().any(|entry| entry.address == *address);
+    (!declared).then(|| format!("{shown} is not in the `egress` of the group `{name}`; allowed: {}", written.join(", ")))
 }
 
 fn parameters_exist(holes: &Template, parameters: Option<&Schema>, place: &Place, faults: &mut Faults) {
@@ -58,151 +63,6 @@ fn parameters_exist(holes: &Template, parameters: Option<&Schema>, place: &Place
     for name in holes.parameters().filter(|name| !known.contains(name)) {
         faults.add(place, format!("`{{{name}}}` is no property of `parameters`; {}", advice(name, known.iter().copied())));
     }
-}
-
-fn split_url(bits: Vec<Bit>) -> Result<Url, String> {
-    let (origin, rest) = split_origin(bits)?;
-    let (path, query) = cut_query(rest);
-    if path.iter().any(|bit| matches!(bit, Bit::Written(text) | Bit::Filled(text) if text.contains('#'))) {
-        return Err("a URL of a tool has no fragment".to_owned());
-    }
-    let query = query
-        .into_iter()
-        .flat_map(|query| cut_all(query, '&'))
-        .filter(|pair| !pair.is_empty())
-        .map(pair)
-        .collect::<Result<_, _>>()?;
-    Ok(Url { origin, path: template(path.into_iter().map(encoded)), query })
-}
-
-const WHERE_TO: &str = "scheme, host and port hold no parameter: where a request goes is not the model's business";
-
-/// Takes scheme, host and port off the front. The rest begins with a slash.
-fn split_origin(bits: Vec<Bit>) -> Result<(Origin, Vec<Bit>), String> {
-    let mut front = String::new();
-    let mut bits = bits.into_iter();
-    let mut rest = Vec::new();
-    let mut ended = false;
-    for bit in bits.by_ref() {
-        let (text, wrap): (String, fn(String) -> Bit) = match bit {
-            Bit::Written(text) => (text, Bit::Written),
-            Bit::Filled(text) => (text, Bit::Filled),
-            Bit::Parameter(_) => return Err(WHERE_TO.to_owned()),
-        };
-        let before = front.len();
-        front.push_str(&text);
-        let Some(authority) = front.find("://").map(|at| at + 3) else { continue };
-        if let Some(end) = front[authority..].find(['/', '\\', '?', '#']).map(|at| at + authority) {
-            // Everything before this piece is still the authority, so that the end lies within it.
-            rest.push(wrap(text[end.saturating_sub(before)..].to_owned()));
-            front.truncate(end);
-            ended = true;
-            break;
-        }
-    }
-    let _ = ended;
-    rest.extend(bits);
-    if !matches!(rest.first(), Some(Bit::Written(text) | Bit::Filled(text)) if text.starts_with('/')) {
-        rest.insert(0, Bit::Written("/".to_owned()));
-    }
-    Ok((origin(&front)?, rest))
-}
-
-fn origin(front: &str) -> Result<Origin, String> {
-    let (scheme, authority) = front.split_once("://").ok_or("the URL has no scheme; allowed: http://, https://")?;
-    let scheme = Scheme::from_word(scheme).ok_or("the scheme is not allowed; allowed: http, https")?;
-    if authority.contains('@') {
-        return Err("the URL carries a user name or a password; a credential goes into `headers`".to_owned());
-    }
-    let address = HostPort::parse(authority, Some(scheme.default_port())).map_err(|why| format!("this is no address: {why}"))?;
-    Ok(Origin { scheme, address })
-}
-
-/// What a path may not hold as it is. A percent sign is left alone: the operator may have encoded something.
-const PATH: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}').add(b'^').add(b'|').add(b'\\');
-
-fn encoded(bit: Bit) -> Bit {
-    match bit {
-        Bit::Written(text) | Bit::Filled(text) => Bit::Written(utf8_percent_encode(&text, PATH).to_string()),
-        hole @ Bit::Parameter(_) => hole,
-    }
-}
-
-/// Cuts at the first question mark. What was filled in is URL text up to there; behind it, it is a value.
-fn cut_query(bits: Vec<Bit>) -> (Vec<Bit>, Option<Vec<Bit>>) {
-    let at = bits.iter().position(|bit| matches!(bit, Bit::Written(text) | Bit::Filled(text) if text.contains('?')));
-    let Some(at) = at else { return (bits, None) };
-    let mut path = bits;
-    let mut query = path.split_off(at + 1);
-    if let Some(Bit::Written(text) | Bit::Filled(text)) = path.pop()
-        && let Some((before, after)) = text.split_once('?')
-    {
-        path.push(Bit::Written(before.to_owned()));
-        query.insert(0, Bit::Written(after.to_owned()));
-    }
-    (path, Some(query))
-}
-
-/// Cuts at each separator that is written.
-fn cut_all(bits: Vec<Bit>, separator: char) -> Vec<Vec<Bit>> {
-    let mut all = vec![Vec::new()];
-    let mut push = |bit: Bit, next: bool| {
-        if next {
-            all.push(Vec::new());
-        }
-        if let Some(last) = all.last_mut().filter(|_| bit != Bit::Written(String::new())) {
-            last.push(bit);
-        }
-    };
-    for bit in bits {
-        match bit {
-            Bit::Written(text) => {
-                text.split(separator).enumerate().for_each(|(at, part)| push(Bit::Written(part.to_owned()), at > 0))
-            }
-            other => push(other, false),
-        }
-    }
-    all
-}
-
-/// A pair of the URL's query, decoded: it is encoded again when it is filled.
-fn pair(bits: Vec<Bit>) -> Result<(String, Template), String> {
-    let mut sides = cut_all(bits, '=').into_iter();
-    let name = decoded(sides.next().unwrap_or_default())?;
-    // Further equals signs belong to the value.
-    let value = sides.reduce(|mut value, more| {
-        value.push(Bit::Written("=".to_owned()));
-        value.extend(more);
-        value
-    });
-    let name = template(name);
-    if name.parameters().next().is_some() {
-        return Err("the name of a query pair holds no parameter".to_owned());
-    }
-    Ok((whole(name), template(decoded(value.unwrap_or_default())?)))
-}
-
-fn whole(template: Template) -> String {
-    template
-        .parts
-        .into_iter()
-        .map(|part| match part {
-            crate::template::Part::Text(text) | crate::template::Part::Parameter(text) => text,
-        })
-        .collect()
-}
-
-fn decoded(bits: Vec<Bit>) -> Result<Vec<Bit>, String> {
-    let decode = |bit| match bit {
-        Bit::Written(text) if text.contains('#') => Err("a URL of a tool has no fragment".to_owned()),
-        Bit::Written(text) => percent_decode_str(&text.replace('+', " "))
-            .decode_utf8()
-            .map(|text| Bit::Written(text.into_owned()))
-            .map_err(|_| "the query is not UTF-8".to_owned()),
-        other => Ok(other),
-    };
-    bits.into_iter().map(decode).collect()
 }
 
 fn query(raw: &raw::Http, parameters: Option<&Schema>, faults: &mut Faults) -> Option<Vec<(String, Template)>> {
@@ -222,7 +82,7 @@ fn headers(raw: &raw::Http, parameters: Option<&Schema>, faults: &mut Faults) ->
         let legal = faults.take(&name.place, header_name(&name.value));
         let holes = template(faults.take(&value.place, bits(&value.value.0))?);
         parameters_exist(&holes, parameters, &value.place, faults);
-        if holes.parts.iter().any(|part| matches!(part, crate::template::Part::Text(text) if text.chars().any(is_illegal))) {
+        if holes.parts.iter().any(|part| matches!(part, Part::Text(text) if text.chars().any(is_illegal))) {
             faults.add(&value.place, "a header's value holds no line break and no other control character");
         }
         Some((legal?, holes))

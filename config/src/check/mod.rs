@@ -10,6 +10,7 @@ mod providers;
 mod server;
 mod template;
 mod tools;
+mod url;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};

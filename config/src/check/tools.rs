@@ -30,8 +30,8 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
     let group = group_name.as_deref().and_then(|name| groups.get(name));
     let parameters = parameters(raw, faults);
     let data_class = data_class(raw, group, faults);
-    let work = raw.http.value().and_then(|http| http::work(http, parameters.as_ref(), group.map(AsRef::as_ref), faults));
-    let work = work?;
+    let reach = group.map(|group| http::Reach { group, written: written_egress(group.name.as_str(), file) });
+    let work = raw.http.value().and_then(|http| http::work(http, parameters.as_ref(), reach.as_ref(), faults))?;
     let effect = raw.effect.or(default_effect(work.method))?;
     let writes = effect != Effect::ReadOnly;
     let group = Arc::clone(group?);
@@ -51,6 +51,12 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         max_result: raw.max_result.value()?.0,
         group,
     })
+}
+
+fn written_egress<'a>(group: &str, file: &'a File) -> Vec<&'a str> {
+    let groups = file.groups.value().into_iter().flat_map(|named| &named.0);
+    let egress = groups.filter(|(name, _)| name.value == group).filter_map(|(_, raw)| raw.egress.value());
+    egress.flat_map(|egress| &egress.0).filter_map(|entry| entry.value.address()).map(|at| at.written.as_str()).collect()
 }
 
 fn name(raw: &At<Text>, faults: &mut Faults) -> Option<ToolName> {

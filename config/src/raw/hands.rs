@@ -9,7 +9,7 @@ use crate::place::{Faults, Place};
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Later, Named, Scalar, Shape, Size, wrong};
 use crate::raw::text::Text;
-use crate::raw::words::{NoEgress, Redact};
+use crate::raw::words::{NoEgress, Redact, Words};
 use crate::raw::yaml::{Node, Value};
 use crate::tool::{Body, Effect, Errors, HttpMethod};
 
@@ -112,10 +112,23 @@ pub(crate) enum EgressEntry {
     Host(Box<EgressHost>),
 }
 
+impl EgressEntry {
+    /// The address as written, if there is one.
+    pub(crate) fn address(&self) -> Option<&Text> {
+        match self {
+            Self::Address(text) => Some(text),
+            Self::Host(host) => host.host.value(),
+        }
+    }
+}
+
 impl Shape for Egress {
     fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
         match &node.value {
-            Value::Text(_) => NoEgress::read(node, place, faults).map(|NoEgress::None| Self(Vec::new())),
+            Value::Text(text) if NoEgress::WORDS.iter().any(|(word, _)| *word == text.whole()) => {
+                NoEgress::read(node, place, faults).map(|NoEgress::None| Self(Vec::new()))
+            }
+            Value::Text(_) => wrong(node, place, "a list of `host:port`, or the word none", faults),
             _ => Vec::read(node, place, faults).map(Self),
         }
     }

@@ -51,11 +51,15 @@ pub(crate) fn index(path: &str, at: usize) -> String {
     format!("{path}[{at}]")
 }
 
-/// The known name that is closest to a word, if any is close.
+/// The known name that is closest to a word, if any is close: most of it must be right.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let distance = |name: &&str| strsim::osa_distance(&word, &name.to_lowercase());
-    known.into_iter().min_by_key(distance).filter(|name| distance(name) <= name.chars().count().max(word.chars().count()) / 3 + 1)
+    let distance = |name: &str| strsim::osa_distance(&word, &name.to_lowercase());
+    let close = |(name, distance): &(&str, usize)| {
+        let (shorter, longer) = (name.len().min(word.len()), name.len().max(word.len()));
+        *distance < shorter && *distance <= longer / 3 + 1
+    };
+    known.into_iter().map(|name| (name, distance(name))).filter(close).min_by_key(|(_, distance)| *distance).map(|(name, _)| name)
 }
 
 /// How many names a fault lists.

@@ -117,7 +117,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Count<MIN, MAX> {
         let within = |number: u64| u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number)).map(Self);
         match &node.value {
             Value::Number(number) => number.as_u64().and_then(within).or_else(|| {
-                faults.add(place, format!("{number} is out of bounds; allowed: {wanted}"));
+                faults.add(place, format!("{number} is not {wanted}"));
                 None
             }),
             Value::Text(text) if !text.is_literal() => {

@@ -150,3 +150,20 @@ pub(crate) enum NoEgress {
     /// Nobody.
     None,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_file_are_those_of_the_types() {
+        assert_eq!(TrustZone::WORDS.len(), TrustZone::ALL.len());
+        assert!(TrustZone::WORDS.iter().all(|(word, meant)| meant.map(TrustZone::as_str) == Some(word)));
+        assert_eq!(DataClass::WORDS.len(), DataClass::ALL.len());
+        assert!(DataClass::WORDS.iter().all(|(word, meant)| meant.map(DataClass::as_str) == Some(word)));
+        assert_eq!(Effect::WORDS.len(), Effect::ALL.len());
+        assert!(Effect::WORDS.iter().all(|(word, meant)| meant.map(Effect::as_str) == Some(word)));
+        assert_eq!(HttpMethod::WORDS.len(), HttpMethod::ALL.len());
+        assert!(HttpMethod::WORDS.iter().all(|(word, meant)| meant.map(HttpMethod::as_str) == Some(word)));
+    }
+}

@@ -19,6 +19,25 @@ fn the_example_loads() {
 }
 
 #[test]
+fn whatever_line_of_it_is_lost_or_cut_it_loads_or_says_why() {
+    let text = std::fs::read_to_string(PATH).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    for at in 0..lines.len() {
+        for instead in
+            ["", lines[at].split_at_checked(lines[at].len() / 2).map_or("x", |half| half.0), "  - : {x", "      tools: ${X}"]
+        {
+            let mut lines = lines.clone();
+            lines[at] = instead;
+            let text = lines.join("\n");
+            if let Err(faults) = read(&Source { path: Path::new(PATH), text: &text, env: &|_| None }) {
+                assert!(!faults.is_empty(), "refused without a reason:\n{text}");
+                assert!(faults.is_sorted_by_key(|fault| (fault.place.line, fault.place.column)));
+            }
+        }
+    }
+}
+
+#[test]
 fn the_example_names_every_supported_key() {
     let text = std::fs::read_to_string(PATH).unwrap();
     let mut missing = Vec::new();
@@ -28,6 +47,30 @@ fn the_example_names_every_supported_key() {
         }
     }
     assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn the_example_is_valid_by_the_schema_and_later_or_unknown_keys_are_not() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let value = |text: &str| serde_saphyr::from_str::<Value>(text).unwrap();
+    let faults: Vec<_> = validator
+        .iter_errors(&value(&std::fs::read_to_string(PATH).unwrap()))
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
+    for text in [
+        "mcp_servers: {}",
+        "sever: {}",
+        "server: { max_concurrent: 0 }",
+        "auth: key",
+        "providers: { p: {} }",
+        "providers: { p: { kind: anthropic } }",
+        "store: { url: x }",
+        "groups: { g: { egress: all } }",
+        "keys: [ { name: a, secret: b } ]",
+    ] {
+        assert!(!validator.is_valid(&value(text)), "{text}");
+    }
 }
 
 fn supported(schema: &Value) -> Vec<String> {
