@@ -33,8 +33,8 @@ pub(crate) enum Exchange {
 }
 
 impl Scenario {
-    /// The word for it on the command line, and its model's name.
-    pub(crate) const fn word(self) -> &'static str {
+    /// The model that is asked.
+    pub(crate) const fn model(self) -> &'static str {
         match self {
             Self::Plain | Self::Long => "plain",
             Self::Stream => "stream",

@@ -131,7 +131,7 @@ fn command(kind: Kind, listen: SocketAddr, site: &Site) -> crate::Result<Option<
             let file = folder.join("toolgate.yaml");
             fs::write(&file, toolgate_configuration(listen, free_address()?, site.upstream))?;
             // A line in the log for each request is the one thing that nginx does not do here either.
-            let program: Vec<OsString> = vec!["env".into(), "RUST_LOG=warn".into(), site.toolgate.clone().into()];
+            let program: Vec<OsString> = vec!["env".into(), "TOOLGATE_LOG=warn".into(), site.toolgate.clone().into()];
             Some(program.into_iter().chain(["serve".into(), "--config".into(), file.into()]).collect())
         }
     })
