@@ -119,7 +119,6 @@ pub(crate) fn nanoseconds() -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used, reason = "a payload that is no JSON stops the test")]
 mod tests {
     use super::*;
 

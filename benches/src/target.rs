@@ -201,3 +201,19 @@ tools:
         tools.concat()
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_config::check::{Source, read};
+
+    #[test]
+    fn toolgate_takes_the_configuration_that_it_is_measured_with() {
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let text = toolgate_configuration(address(1), address(2), address(3));
+        let config = read(&Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None });
+        let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
+        assert_eq!(config.tools.len(), TOOLS.len());
+        assert!(config.tools.iter().all(|tool| tool.enabled && !tool.requires_approval));
+    }
+}
