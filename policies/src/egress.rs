@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn only_the_exact_host_and_port_pass() {
         let orders = [("orders.internal", 443)];
-        let table: [(&[(&str, u16)], &str, u16, Result<(), EgressRefusal>); 5] = [
-            (&orders, "orders.internal", 443, Ok(())),
+        let table = [
+            (&orders[..], "orders.internal", 443, Ok(())),
             (&orders, "orders.internal", 8443, Err(EgressRefusal::HostNotListed)),
             (&orders, "sub.orders.internal", 443, Err(EgressRefusal::HostNotListed)),
             (&orders, "internal", 443, Err(EgressRefusal::HostNotListed)),

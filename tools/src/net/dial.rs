@@ -74,6 +74,7 @@ async fn resolve(to: &HostPort) -> Result<SmallVec<[SocketAddr; 4]>, NetError> {
 }
 
 /// The first address that answers. Each gets its share of the time that is left, so that one that swallows everything does not take it all.
+#[expect(clippy::disallowed_methods, reason = "this is the place through which everything leaves")]
 async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, NetError> {
     let mut last = NetError::Resolve;
     for (tried, address) in addresses.iter().enumerate() {
@@ -95,6 +96,7 @@ fn bare(host: &str) -> &str {
 }
 
 /// The authorities that this machine trusts. They are read in a thread of their own: that takes milliseconds.
+#[expect(clippy::disallowed_methods, reason = "the first TLS connection waits for it, and it ends by itself")]
 async fn system_roots() -> Result<TlsConnector, NetError> {
     let load = || {
         let mut roots = RootCertStore::empty();
