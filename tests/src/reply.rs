@@ -55,8 +55,29 @@ impl Reply {
         self.content.is_some() || !self.calls.is_empty() || !self.message.is_empty() || self.finish.is_some()
     }
 
-    fn finish_reason(&self) -> &str {
-        self.finish.as_deref().unwrap_or(if self.calls.is_empty() { "stop" } else { "tool_calls" })
+    /// The calls one by one.
+    fn each_call(&self) -> Vec<Call> {
+        let numbered = |call: &Call, number: usize| {
+            let mut call = call.clone();
+            let text = |value: Value| serde_json::from_str(&value.to_string().replace('#', &number.to_string())).unwrap_or(value);
+            call.arguments = call.arguments.map(text);
+            call
+        };
+        self.calls
+            .iter()
+            .flat_map(|call| match call.times {
+                Some(times) => (1..=times).map(|number| numbered(call, number)).collect(),
+                None => vec![call.clone()],
+            })
+            .collect()
+    }
+
+    fn finish_reason(&self) -> Value {
+        match self.finish.as_deref() {
+            Some("null") => Value::Null,
+            Some(reason) => json!(reason),
+            None => json!(if self.calls.is_empty() { "stop" } else { "tool_calls" }),
+        }
     }
 
     fn usage_object(&self) -> Option<Value> {
@@ -134,6 +155,14 @@ pub fn pieces(pieces: &[Piece], frame: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Step>
                 let packets = text.split('‖').filter(|packet| !packet.is_empty());
                 steps.extend(packets.map(|packet| Step::Send(frame(packet.as_bytes().to_vec()))));
             }
+            Piece::Other(Act::Delta(delta)) => {
+                steps.push(Step::Send(frame(event(&Reply::default(), delta, &Value::Null).into_bytes())))
+            }
+            Piece::Other(Act::Finish(reason)) => {
+                steps.push(Step::Send(frame(event(&Reply::default(), &json!({}), reason).into_bytes())));
+            }
+            Piece::Other(Act::Data(data)) => steps.push(Step::Send(frame(format!("data: {data}\n\n").into_bytes()))),
+            Piece::Other(Act::Done(_)) => steps.push(Step::Send(frame(b"data: [DONE]\n\n".to_vec()))),
             Piece::Other(Act::Hex(digits)) => steps.push(Step::Send(frame(unhex(digits)))),
             Piece::Other(Act::Pause(millis)) => steps.push(Step::Pause(*millis)),
             Piece::Other(Act::UntilCallerSaw(text)) => steps.push(Step::UntilCallerSaw(text.clone())),
@@ -152,7 +181,8 @@ fn unhex(digits: &str) -> Vec<u8> {
 fn completion(reply: &Reply) -> Value {
     let mut message = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(reply.content))]);
     if !reply.calls.is_empty() {
-        message.insert("tool_calls".to_owned(), reply.calls.iter().enumerate().map(|(at, call)| call_of(at, call)).collect());
+        message
+            .insert("tool_calls".to_owned(), reply.each_call().iter().enumerate().map(|(at, call)| call_of(at, call)).collect());
     }
     message.extend(reply.message.clone());
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": reply.finish_reason()});
@@ -184,11 +214,11 @@ fn events(reply: &Reply, with_usage: bool) -> Vec<String> {
     let mut deltas = vec![first];
     let content: Vec<char> = reply.content.iter().flat_map(|content| content.chars()).collect();
     deltas.extend(content.chunks(reply.pieces.unwrap_or(8)).map(|piece| json!({"content": piece.iter().collect::<String>()})));
-    for (at, call) in reply.calls.iter().enumerate() {
+    for (at, call) in reply.each_call().iter().enumerate() {
         deltas.extend(call_deltas(at, call));
     }
     let mut events: Vec<String> = deltas.into_iter().map(|delta| event(reply, &delta, &Value::Null)).collect();
-    events.push(event(reply, &json!({}), &json!(reply.finish_reason())));
+    events.push(event(reply, &json!({}), &reply.finish_reason()));
     if let Some(usage) = reply.usage_object().filter(|_| with_usage) {
         let mut last = chunk_object(json!([]));
         last["usage"] = usage;

@@ -162,7 +162,7 @@ impl House {
         report: &mut Report,
     ) {
         let who = format!("the caller of request {at}");
-        report.check(&format!("{who}: status"), &json!(expected.status.unwrap_or(200)), &json!(seen.status));
+        report.check(&format!("{who}: status"), &expected.status.clone().unwrap_or(json!(200)), &json!(seen.status));
         let text = seen.text();
         if seen.status != 0 && !ask.admin {
             let trace = seen.trace().unwrap_or_default();
@@ -323,7 +323,7 @@ fn check_request(report: &mut Report, who: &str, expected: &Seen, seen: &Receive
         report.check(&format!("{who}: method"), &json!(method), &json!(seen.method));
     }
     if let Some(path) = &expected.path {
-        report.check(&format!("{who}: path"), &json!(path), &json!(seen.target));
+        report.check(&format!("{who}: path"), path, &json!(seen.target));
     }
     for (name, expected) in &expected.headers {
         check_header(report, who, name, expected, &seen.head);

@@ -105,7 +105,7 @@ pub struct Reply {
     pub content: Option<String>,
     /// The tool calls of a message.
     pub calls: Vec<Call>,
-    /// Its finish reason; by default what fits.
+    /// Its finish reason; by default what fits; `null` as a word for none.
     pub finish: Option<String>,
     /// `[prompt, completion]`, or the object as it is sent, or `none`.
     pub usage: Option<Value>,
@@ -135,6 +135,8 @@ pub struct Reply {
     pub cut: Option<Cut>,
     /// What the request's body must hold; if not, the reply is a 400.
     pub must: Option<Value>,
+    /// It is no fault if nobody asks for it.
+    pub optional: bool,
 }
 
 /// A tool call in a scripted message.
@@ -150,6 +152,8 @@ pub struct Call {
     pub arguments: Option<Value>,
     /// As it is, whatever its type: for upstreams that send an object.
     pub arguments_as_is: Option<Value>,
+    /// So many calls alike; `#` in their arguments is the number of each.
+    pub times: Option<usize>,
 }
 
 /// A piece of a body.
@@ -166,6 +170,14 @@ pub enum Piece {
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
+    /// An event: a chunk whose one choice has this delta.
+    Delta(Value),
+    /// An event: a chunk whose one choice has an empty delta and this finish reason.
+    Finish(Value),
+    /// An event with this data.
+    Data(Value),
+    /// The event `data: [DONE]`.
+    Done(bool),
     /// Bytes in hexadecimal.
     Hex(String),
     /// Milliseconds.
@@ -266,7 +278,7 @@ pub struct Seen {
     /// Its method.
     pub method: Option<String>,
     /// Path and query as they were sent.
-    pub path: Option<String>,
+    pub path: Option<Value>,
     /// Headers; `~`: absent.
     pub headers: BTreeMap<String, Value>,
     /// The body, matched.
@@ -288,7 +300,7 @@ pub struct Seen {
 #[serde(deny_unknown_fields, default)]
 pub struct Got {
     /// Default 200.
-    pub status: Option<u16>,
+    pub status: Option<Value>,
     /// Headers; `~`: absent.
     pub headers: BTreeMap<String, Value>,
     /// The answer, plain or streamed: `content`, `finish_reason`, `usage`, `model`, `message`, `completion`.

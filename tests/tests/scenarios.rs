@@ -13,10 +13,22 @@ fn main() {
     arguments.test_threads = arguments.test_threads.or(Some(8));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let trials = match cases(&folder) {
-        Ok(cases) => cases.into_iter().map(|case| Trial::test(case.name.clone(), move || run(&case))).collect(),
-        Err(fault) => vec![Trial::test("the_scenario_files_can_be_read", move || Err(fault.into()))],
+        Ok(cases) => std::iter::once(Trial::test("the_scenarios_are_well_formed", {
+            let cases = cases.clone();
+            move || well_formed(&cases)
+        }))
+        .chain(cases.into_iter().map(|case| Trial::test(case.name.clone(), move || run(&case))))
+        .collect(),
+        Err(fault) => vec![Trial::test("the_scenarios_are_well_formed", move || Err(fault.into()))],
     };
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// All the files that are not, at once.
+fn well_formed(cases: &[Case]) -> Result<(), Failed> {
+    let faults: Vec<String> =
+        cases.iter().filter_map(|case| case.scenario(&[]).err().map(|fault| format!("{}: {fault}", case.name))).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n").into()) }
 }
 
 fn run(case: &Case) -> Result<(), Failed> {
