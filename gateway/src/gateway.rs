@@ -6,12 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 use toolgate_config::Config;
+use toolgate_tools::net::Net;
+use toolgate_tools::toolbox::Toolbox;
 
 use crate::telemetry::metrics::Metrics;
 
 /// The process as a request sees it.
 pub struct Gateway {
     config: ArcSwap<Config>,
+    /// The one client for all that goes out, with its connections.
+    pub net: Arc<Net>,
+    /// Who runs tools.
+    pub toolbox: Toolbox,
     /// Counters of the whole process.
     pub metrics: Metrics,
     in_flight: AtomicUsize,
@@ -34,8 +40,11 @@ impl Gateway {
     /// # Errors
     /// The metrics cannot be registered: a mistake of ours.
     pub fn new(config: Config) -> Result<Arc<Self>, prometheus::Error> {
+        let net = Arc::new(Net::new());
         Ok(Arc::new(Self {
             config: ArcSwap::from_pointee(config),
+            toolbox: Toolbox::new(Arc::clone(&net)),
+            net,
             metrics: Metrics::new()?,
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
@@ -143,6 +152,7 @@ mod tests {
             enforcement: Enforcement::Enforce,
             privacy: Privacy::Redacted,
             telemetry: Telemetry { log: LogFormat::Json },
+            watched: Vec::new(),
         };
         Gateway::new(config).unwrap()
     }
