@@ -4,25 +4,57 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use toolgate_config::Config;
 use toolgate_tools::net::Net;
 use toolgate_tools::toolbox::Toolbox;
 
+use crate::prepared::Prepared;
 use crate::telemetry::metrics::Metrics;
+use crate::trace::{Run, Traces};
 
 /// The process as a request sees it.
 pub struct Gateway {
-    config: ArcSwap<Config>,
-    /// The one client for all that goes out, with its connections.
+    in_force: ArcSwap<InForce>,
+    /// Outgoing connections.
     pub net: Arc<Net>,
-    /// Who runs tools.
+    /// What runs tools.
     pub toolbox: Toolbox,
+    /// The runs that are kept.
+    pub traces: Traces,
     /// Counters of the whole process.
     pub metrics: Metrics,
     in_flight: AtomicUsize,
     draining: AtomicBool,
     emptied: Notify,
+    departures: mpsc::UnboundedSender<Run>,
+}
+
+/// A configuration, and what of it goes onto the wire.
+pub struct InForce {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// Its texts.
+    pub prepared: Prepared,
+}
+
+impl InForce {
+    fn new(config: Config) -> Self {
+        Self { prepared: Prepared::of(&config), config: Arc::new(config) }
+    }
+}
+
+/// The records of requests whose callers went away, for the one task that settles them. A record cannot be settled where its request is
+/// dropped: that can be anywhere, and must not take time.
+pub struct Departures(mpsc::UnboundedReceiver<Run>);
+
+impl Departures {
+    /// Settles each as it comes, until the gateway is gone.
+    pub async fn settle(mut self, gateway: Arc<Gateway>) {
+        while let Some(run) = self.0.recv().await {
+            crate::serve::settle(&gateway, run);
+        }
+    }
 }
 
 /// Why a request is not let in at all.
@@ -39,27 +71,42 @@ impl Gateway {
     ///
     /// # Errors
     /// The metrics cannot be registered: a mistake of ours.
-    pub fn new(config: Config) -> Result<Arc<Self>, prometheus::Error> {
+    pub fn new(config: Config) -> Result<(Arc<Self>, Departures), prometheus::Error> {
         let net = Arc::new(Net::new());
-        Ok(Arc::new(Self {
-            config: ArcSwap::from_pointee(config),
+        let (departures, departed) = mpsc::unbounded_channel();
+        let gateway = Arc::new(Self {
+            in_force: ArcSwap::from_pointee(InForce::new(config)),
             toolbox: Toolbox::new(Arc::clone(&net)),
             net,
+            traces: Traces::default(),
+            departures,
             metrics: Metrics::new()?,
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             emptied: Notify::new(),
-        }))
+        });
+        Ok((gateway, Departures(departed)))
     }
 
     /// The configuration in force. A request that needs one view of it keeps what it got.
     pub fn config(&self) -> Arc<Config> {
-        self.config.load_full()
+        Arc::clone(&self.in_force.load().config)
+    }
+
+    /// The configuration in force with its texts.
+    pub fn in_force(&self) -> Arc<InForce> {
+        self.in_force.load_full()
+    }
+
+    /// Takes the record of a request whose caller went away.
+    pub fn departed(&self, run: Run) {
+        // Nobody listens only when the process ends, and then nobody reads either.
+        let _ = self.departures.send(run);
     }
 
     /// Puts another configuration in force, whole.
     pub fn replace(&self, config: Config) {
-        self.config.store(Arc::new(config));
+        self.in_force.store(Arc::new(InForce::new(config)));
     }
 
     /// Lets a request in, and counts it until what is returned is dropped.
@@ -73,7 +120,7 @@ impl Gateway {
         if self.is_draining() {
             return Err(TurnedAway::ShuttingDown);
         }
-        let limit = self.config.load().server.max_concurrent;
+        let limit = self.in_force.load().config.server.max_concurrent;
         if before < limit { Ok(entered) } else { Err(TurnedAway::Overloaded) }
     }
 
@@ -154,7 +201,7 @@ mod tests {
             telemetry: Telemetry { log: LogFormat::Json },
             watched: Vec::new(),
         };
-        Gateway::new(config).unwrap()
+        Gateway::new(config).unwrap().0
     }
 
     #[test]

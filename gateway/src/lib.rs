@@ -1,9 +1,14 @@
 //! The way a request travels, and everything around it.
 
-pub mod admin;
-pub mod callers;
-pub mod cli;
+pub mod failure;
 pub mod gateway;
-pub mod reload;
-pub mod server;
+pub mod intake;
+pub mod prepared;
+pub mod provider;
+pub mod reply;
+pub mod serve;
+pub mod talk;
 pub mod telemetry;
+pub mod trace;
+pub mod upstream;
+pub mod wire;

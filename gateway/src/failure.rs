@@ -1,0 +1,243 @@
+//! Every way in which a request can fail: whose fault it is, its status, its code, and its two sentences: one for the caller, one for the
+//! log. Each answer to a failure is made here and nowhere else.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::json;
+use toolgate_policies::gate::Refused;
+
+/// What went wrong. No variant holds a provider's key, its address, or a body of its that was not cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The body is not JSON: why.
+    InvalidJson(String),
+    /// A field, and what is wrong with it.
+    InvalidRequest(&'static str, String),
+    /// The caller brings a tool of this name, and so does the gateway.
+    ToolNameConflict(String),
+    /// Turned away at the door.
+    Refused(Refused),
+    /// No such path, or nothing of this name that the caller may see.
+    NotFound,
+    /// The body is longer than this many bytes.
+    BodyTooLarge(usize),
+    /// The body did not come whole.
+    BodyCut,
+    /// Too many requests at once.
+    Overloaded,
+    /// The process is about to end.
+    ShuttingDown,
+    /// The provider said no to the request as it stands.
+    UpstreamRefused {
+        /// 400, 413 or 422.
+        status: StatusCode,
+        /// The provider's sentence, cleaned.
+        message: String,
+        /// The provider's own code.
+        code: Option<String>,
+        /// The field that it names.
+        param: Option<String>,
+    },
+    /// The provider's own rate limit, and when it says to come again.
+    UpstreamRateLimited(Option<String>),
+    /// The provider failed: for the log, how.
+    Upstream(String),
+    /// The provider did not answer in time: for the log, which limit.
+    UpstreamTimeout(&'static str),
+    /// A fault of ours: for the log, where.
+    Internal(&'static str),
+    /// The caller went away. Nobody reads an answer to this.
+    CallerGone,
+}
+
+/// What a failure is to a caller.
+struct Row {
+    status: u16,
+    kind: &'static str,
+    code: String,
+    param: Option<String>,
+    message: String,
+}
+
+impl Failure {
+    /// The status that the caller gets.
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The word for traces, logs and callers.
+    pub fn code(&self) -> String {
+        self.row().code
+    }
+
+    /// When to come again, in whole seconds or as the provider put it.
+    pub fn retry_after(&self) -> Option<String> {
+        match self {
+            Self::UpstreamRateLimited(after) => after.clone(),
+            Self::Overloaded => Some("1".to_owned()),
+            Self::ShuttingDown => Some("2".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The body of the answer: OpenAI's error object.
+    pub fn body(&self) -> String {
+        let Row { kind, code, param, message, .. } = self.row();
+        json!({ "error": { "message": message, "type": kind, "param": param, "code": code } }).to_string()
+    }
+
+    /// The sentence for the log. It may name what a caller need not know, and never holds a secret.
+    pub fn for_log(&self) -> String {
+        match self {
+            Self::Upstream(how) => how.clone(),
+            Self::UpstreamTimeout(limit) => format!("the provider was slower than its {limit}"),
+            Self::Internal(place) => format!("a fault of ours in {place}"),
+            other => other.row().message,
+        }
+    }
+
+    /// The table: status, type, code, field, and the sentence for the caller.
+    fn row(&self) -> Row {
+        let row = |status, kind, code: &str, message: &str| Row {
+            status,
+            kind,
+            code: code.to_owned(),
+            param: None,
+            message: message.to_owned(),
+        };
+        let invalid = |code, message: &str| row(400, "invalid_request_error", code, message);
+        match self {
+            Self::InvalidJson(why) => invalid("invalid_json", &format!("The request body is not valid JSON: {why}.")),
+            Self::InvalidRequest(field, why) => {
+                Row { param: Some((*field).to_owned()), ..invalid("invalid_request", &format!("`{field}` {why}.")) }
+            }
+            Self::ToolNameConflict(name) => Row {
+                param: Some("tools".to_owned()),
+                ..invalid(
+                    "tool_name_conflict",
+                    &format!("The tool `{name}` is offered by the gateway as well; give yours another name."),
+                )
+            },
+            Self::Refused(refused) => refused_row(*refused),
+            Self::NotFound => row(404, "invalid_request_error", "not_found", "There is nothing here."),
+            Self::BodyTooLarge(most) => {
+                row(413, "invalid_request_error", "body_too_large", &format!("The request body is longer than {most} bytes."))
+            }
+            Self::BodyCut => invalid("invalid_request", "The request body ended early."),
+            Self::Overloaded => row(503, "server_error", "overloaded", "Too many requests are under way; try again shortly."),
+            Self::ShuttingDown => row(503, "server_error", "shutting_down", "The gateway is shutting down; try again shortly."),
+            Self::UpstreamRefused { status, message, code, param } => Row {
+                status: status.as_u16(),
+                param: param.clone(),
+                ..invalid(code.as_deref().unwrap_or("upstream_invalid_request"), message)
+            },
+            Self::UpstreamRateLimited(_) => row(
+                429,
+                "rate_limit_error",
+                "upstream_rate_limited",
+                "The model's provider is limiting requests; try again later.",
+            ),
+            Self::Upstream(_) => row(502, "upstream_error", "upstream_error", "The model's provider failed to answer."),
+            Self::UpstreamTimeout(_) => {
+                row(504, "upstream_error", "upstream_timeout", "The model's provider did not answer in time.")
+            }
+            Self::Internal(_) => {
+                row(500, "server_error", "internal_error", "The gateway failed; the trace id names this request.")
+            }
+            Self::CallerGone => row(499, "server_error", "caller_gone", "The caller went away."),
+        }
+    }
+}
+
+fn refused_row(refused: Refused) -> Row {
+    let (status, kind, code, message) = match refused {
+        Refused::UnknownKey => (401, "authentication_error", "invalid_api_key", "The API key is missing or not valid."),
+        Refused::UserNotAllowed => (403, "permission_error", "user_not_allowed", "This key may not act for an end user."),
+        Refused::ModelNotAllowed => (403, "permission_error", "model_not_allowed", "This key may not use that model."),
+        Refused::ModelNotFound => (404, "invalid_request_error", "model_not_found", "There is no model of that name."),
+    };
+    let param = match refused {
+        Refused::UnknownKey => None,
+        Refused::UserNotAllowed => Some("x-toolgate-user".to_owned()),
+        Refused::ModelNotAllowed | Refused::ModelNotFound => Some("model".to_owned()),
+    };
+    Row { status, kind, code: code.to_owned(), param, message: message.to_owned() }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl From<crate::wire::request::BadRequest> for Failure {
+    fn from(bad: crate::wire::request::BadRequest) -> Self {
+        use crate::wire::request::BadRequest;
+        match bad {
+            BadRequest::Json(why) => Self::InvalidJson(why),
+            BadRequest::Member(field, why) => Self::InvalidRequest(field, why.to_owned()),
+        }
+    }
+}
+
+/// Seconds of a `Retry-After` in either of its forms; a date is counted from `now`.
+pub fn retry_after_seconds(value: &str, now: std::time::SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value.trim()).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn each_failure_has_its_status_type_and_code() {
+        let table = [
+            (Failure::InvalidJson("x".into()), 400, "invalid_request_error", "invalid_json"),
+            (Failure::InvalidRequest("model", "is required".into()), 400, "invalid_request_error", "invalid_request"),
+            (Failure::ToolNameConflict("t".into()), 400, "invalid_request_error", "tool_name_conflict"),
+            (Failure::Refused(Refused::UnknownKey), 401, "authentication_error", "invalid_api_key"),
+            (Failure::Refused(Refused::ModelNotAllowed), 403, "permission_error", "model_not_allowed"),
+            (Failure::Refused(Refused::UserNotAllowed), 403, "permission_error", "user_not_allowed"),
+            (Failure::Refused(Refused::ModelNotFound), 404, "invalid_request_error", "model_not_found"),
+            (Failure::NotFound, 404, "invalid_request_error", "not_found"),
+            (Failure::BodyTooLarge(9), 413, "invalid_request_error", "body_too_large"),
+            (Failure::UpstreamRateLimited(None), 429, "rate_limit_error", "upstream_rate_limited"),
+            (Failure::Upstream("x".into()), 502, "upstream_error", "upstream_error"),
+            (Failure::Overloaded, 503, "server_error", "overloaded"),
+            (Failure::ShuttingDown, 503, "server_error", "shutting_down"),
+            (Failure::UpstreamTimeout("first_byte_timeout"), 504, "upstream_error", "upstream_timeout"),
+            (Failure::Internal("x"), 500, "server_error", "internal_error"),
+        ];
+        for (failure, status, kind, code) in table {
+            let body: Value = serde_json::from_str(&failure.body()).unwrap();
+            let seen = (failure.status().as_u16(), body["error"]["type"].as_str(), body["error"]["code"].as_str());
+            assert_eq!(seen, (status, Some(kind), Some(code)));
+            assert!(body["error"]["message"].as_str().is_some_and(|message| message.ends_with('.')));
+        }
+    }
+
+    #[test]
+    fn a_field_is_named_as_the_param() {
+        let body: Value = serde_json::from_str(&Failure::InvalidRequest("messages", "is required".into()).body()).unwrap();
+        assert_eq!(body["error"]["param"], "messages");
+        let body: Value = serde_json::from_str(&Failure::ToolNameConflict("t".into()).body()).unwrap();
+        assert_eq!(body["error"]["param"], "tools");
+    }
+
+    #[test]
+    fn retry_after_is_read_in_both_forms() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let table =
+            [("30", Some(30)), (" 0 ", Some(0)), ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)), ("soon", None), ("-1", None)];
+        for (value, expected) in table {
+            assert_eq!(retry_after_seconds(value, now).map(|after| after.as_secs()), expected, "{value}");
+        }
+    }
+}

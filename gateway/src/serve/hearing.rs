@@ -1,0 +1,206 @@
+//! Hearing a model out: one document or a stream of events, and what the record keeps of it.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use toolgate_config::Config;
+use toolgate_config::provider::Provider;
+use toolgate_tools::net::NetError;
+
+use super::record::Recording;
+use super::screen::Screen;
+use crate::failure::Failure;
+use crate::provider;
+use crate::talk::{Answer, Broken, Finish, Kind, Leftover, Listening};
+use crate::trace::Outcome;
+use crate::upstream::{Answering, net_failure};
+use crate::wire::reply::NoReply;
+use crate::wire::sse::{Decoder, Event};
+use crate::wire::{Reply, Usage};
+
+/// The longest plain answer that is read, in bytes.
+const LONGEST_REPLY: usize = 64 * 1024 * 1024;
+
+/// How long the headers of a stream wait for its first event: an error that comes first still has its status then.
+const FIRST_EVENT: Duration = Duration::from_millis(50);
+
+/// How long a stream that has said its end mark may stay open.
+const AFTER_THE_END: Duration = Duration::from_millis(500);
+
+/// How much may wait for a slow caller before no more is read.
+const MOST_WAITING: usize = 64 * 1024;
+
+/// A failure, and how the call is recorded.
+pub(super) type Failed = (Failure, Outcome);
+
+/// Reads a plain answer.
+pub(super) async fn read(answering: Answering, by: Instant) -> Result<Reply, Failed> {
+    let Answering { provider, body, .. } = answering;
+    let idle = provider.idle_timeout.min(by - Instant::now());
+    let body = body.whole(LONGEST_REPLY, idle).await.map_err(net_failed)?;
+    Reply::parse(body.clone()).map_err(|no_reply| match no_reply {
+        NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
+        NoReply::Error => inside(&provider, &body),
+    })
+}
+
+/// What a plain answer says.
+pub(super) fn answer_of(mut reply: Reply, prompt_bytes: usize, round: u32) -> (Reply, Answer) {
+    let calls = std::mem::take(&mut reply.calls);
+    let reported = reply.usage();
+    let answer = Answer {
+        content: reply.content().map(str::to_owned),
+        characters: reply.characters,
+        is_cut: calls.is_cut(),
+        calls: calls.finish(round),
+        finish: Finish::from_raw(reply.finish()),
+        usage: reported.unwrap_or_else(|| Usage::estimate(prompt_bytes, reply.content().map_or(0, str::len))),
+        estimated: reported.is_none(),
+    };
+    (reply, answer)
+}
+
+/// A stream that is being heard.
+pub(super) struct Hearing {
+    listening: Listening,
+    prompt_bytes: usize,
+    config: Arc<Config>,
+}
+
+impl Hearing {
+    pub(super) fn new(kind: Kind, prompt_bytes: usize, config: Arc<Config>) -> Self {
+        Self { listening: Listening::new(kind), prompt_bytes, config }
+    }
+
+    /// Hears a stream to its end, showing what may be shown as it comes.
+    pub(super) async fn listen(
+        &mut self,
+        answering: Answering,
+        screen: &mut Screen,
+        record: &mut Recording,
+    ) -> Result<(), Failed> {
+        let Answering { provider, mut body, .. } = answering;
+        let mut decoder = Decoder::default();
+        loop {
+            let idle = if self.listening.is_over() { AFTER_THE_END } else { provider.idle_timeout };
+            let next = if screen.outlet().has_begun() {
+                body.chunk(idle).await
+            } else if let Ok(next) = tokio::time::timeout(FIRST_EVENT, body.chunk(idle)).await {
+                next
+            } else {
+                screen.outlet().begin();
+                continue;
+            };
+            let bytes = match next {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => break,
+                Err(_) if self.listening.is_over() => break,
+                Err(error) => return Err(net_failed(error)),
+            };
+            self.take(&mut decoder, bytes, (&provider, screen, record))?;
+            if screen.outlet().waiting() > MOST_WAITING {
+                sent(screen).await;
+            }
+        }
+        while let Some(event) = decoder.end() {
+            self.hear_event(event, &provider, screen)?;
+        }
+        Ok(())
+    }
+
+    /// One event of a stream that is whole already.
+    pub(super) fn hear(
+        &mut self,
+        event: Event,
+        provider: &Provider,
+        screen: &mut Screen,
+        record: &mut Recording,
+    ) -> Result<(), Failure> {
+        record.run.first_byte.get_or_insert(record.began().elapsed());
+        self.hear_event(event, provider, screen).map_err(|(failure, _)| failure)
+    }
+
+    /// The stream is over: what it said, and what is left to show.
+    pub(super) fn end(self, record: &mut Recording, round: u32) -> Result<(Answer, Leftover), Failure> {
+        self.listening.end(self.prompt_bytes, round).map_err(|_| {
+            if let Some(round) = record.run.rounds.last_mut() {
+                round.outcome = Outcome::Cut;
+            }
+            Failure::Upstream("the provider's stream ended before its answer did".to_owned())
+        })
+    }
+
+    fn take(
+        &mut self,
+        decoder: &mut Decoder,
+        bytes: Bytes,
+        (provider, screen, record): (&Provider, &mut Screen, &mut Recording),
+    ) -> Result<(), Failed> {
+        let garbage = || (Failure::Upstream("the provider's stream holds an event without end".to_owned()), Outcome::ServerError);
+        decoder.feed(bytes).map_err(|_| garbage())?;
+        let heard = loop {
+            let Some(event) = decoder.next_event() else { break Ok(()) };
+            if let Err(failed) = self.hear_event(event, provider, screen) {
+                break Err(failed);
+            }
+            screen.outlet().begin();
+        };
+        record.run.first_byte.get_or_insert(record.began().elapsed());
+        if let Some(round) = record.run.rounds.last_mut() {
+            // A caller may leave at any moment: what came so far is what was used so far.
+            (round.usage, round.estimated) = (Some(self.listening.used(self.prompt_bytes)), true);
+        }
+        heard
+    }
+
+    fn hear_event(&mut self, event: Event, provider: &Provider, screen: &mut Screen) -> Result<(), Failed> {
+        let tools = &self.config.tools;
+        self.listening.hear(event, |name| tools.find(name).is_some(), |chunk| screen.show(chunk)).map_err(|broken| match broken {
+            Broken::Error(data) => inside(provider, data.as_bytes()),
+            Broken::Garbage => {
+                (Failure::Upstream("the provider's stream holds what is no chunk".to_owned()), Outcome::ServerError)
+            }
+            Broken::Cut => (Failure::Upstream("the provider's stream was cut".to_owned()), Outcome::Cut),
+        })
+    }
+}
+
+/// Lets the server send what waits before more is read: the body that polls this takes it and polls again.
+async fn sent(screen: &Screen) {
+    std::future::poll_fn(|_| if screen.outlet().waiting() > MOST_WAITING { Poll::Pending } else { Poll::Ready(()) }).await;
+}
+
+/// Closes the entry of a call that has ended, well or badly.
+pub(super) fn settled<T>(record: &mut Recording, asked: Instant, result: Result<T, Failed>) -> Result<T, Failure> {
+    if let Some(round) = record.run.rounds.last_mut() {
+        round.took = asked.elapsed();
+        round.outcome = result.as_ref().map_or_else(|(_, outcome)| *outcome, |_| Outcome::Ok);
+    }
+    result.map_err(|(failure, _)| failure)
+}
+
+/// Puts what a model said into the entry of its call.
+pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>) {
+    if let Some(round) = record.run.rounds.last_mut() {
+        round.usage = Some(answer.usage);
+        round.estimated = answer.estimated;
+        round.finish_reason = finish.map(|finish| finish.trim_matches('"').to_owned());
+    }
+}
+
+fn net_failed(error: NetError) -> Failed {
+    let (failure, outcome, _) = net_failure(error, None);
+    (failure, outcome)
+}
+
+fn inside(provider: &Provider, body: &[u8]) -> Failed {
+    let failure = provider::explain_inside(provider, body);
+    let outcome = match failure {
+        Failure::UpstreamRateLimited(_) => Outcome::RateLimited,
+        _ => Outcome::ServerError,
+    };
+    (failure, outcome)
+}

@@ -1,0 +1,42 @@
+//! The end of a run that is not streamed: the caller's one completion and the headers that say how it came about.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::reply::Whole;
+use crate::talk::{Ending, Talk, Words};
+use crate::wire::{Reply, object};
+
+const STATUS: HeaderName = HeaderName::from_static("x-toolgate-status");
+const REASON: HeaderName = HeaderName::from_static("x-toolgate-reason");
+const ROUNDS: HeaderName = HeaderName::from_static("x-toolgate-rounds");
+const TOOL_CALLS: HeaderName = HeaderName::from_static("x-toolgate-tool-calls");
+
+/// The completion that the caller gets.
+pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str) -> Whole {
+    // Of a single round the provider's own usage stands as it came.
+    let usage = (talk.asked() > 1).then(|| talk.usage().render());
+    let body = match ending.words {
+        Words::AsTheyAre => reply.render(model, usage.as_deref()),
+        Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), "\"length\"").render(model, usage.as_deref()),
+        Words::Instead(sentence) => reply.ending(&text_of(sentence), "\"length\"").render(model, usage.as_deref()),
+    };
+    Whole::json(body).with_headers(headers(ending, talk))
+}
+
+/// How the run went, for headers that are sent when it is over.
+fn headers(ending: Ending, talk: &Talk) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(4);
+    let status = if ending.truncated.is_some() { "truncated" } else { "completed" };
+    headers.insert(STATUS, HeaderValue::from_static(status));
+    if let Some(reason) = ending.truncated {
+        headers.insert(REASON, HeaderValue::from_static(reason.as_str()));
+    }
+    headers.insert(ROUNDS, HeaderValue::from(talk.asked()));
+    headers.insert(TOOL_CALLS, HeaderValue::from(talk.executed()));
+    headers
+}
+
+/// A sentence of our own as a raw JSON string.
+pub(super) fn text_of(sentence: &str) -> String {
+    object::quoted(sentence)
+}

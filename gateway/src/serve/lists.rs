@@ -1,0 +1,43 @@
+//! What a caller may look up: the models that it may use, and the traces of its own runs.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use toolgate_config::Config;
+use toolgate_policies::facts::Caller;
+use toolgate_policies::{gate, grant};
+
+use crate::failure::Failure;
+use crate::gateway::Gateway;
+use crate::reply::Whole;
+use crate::trace::TraceId;
+
+/// `GET /v1/models`: every named model that the caller may use.
+pub(super) fn models(config: &Config, caller: &Caller) -> Whole {
+    let names = config.models.named.keys().map(|name| name.as_str());
+    let allowed = names.filter(|name| gate::admit(config, caller, name).is_ok());
+    let data: Vec<Value> = allowed.map(model_json).collect();
+    Whole::json(json!({ "object": "list", "data": data }).to_string())
+}
+
+/// `GET /v1/models/{id}`: one of them; whatever else is not there.
+pub(super) fn model(config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
+    let id: Cow<'_, str> = percent_encoding::percent_decode_str(id).decode_utf8().map_err(|_| not_found())?;
+    let listed = config.models.named.contains_key(&*id) && gate::admit(config, caller, &id).is_ok();
+    if listed { Ok(Whole::json(model_json(&id).to_string())) } else { Err(not_found()) }
+}
+
+fn not_found() -> Failure {
+    Failure::Refused(gate::Refused::ModelNotFound)
+}
+
+fn model_json(name: &str) -> Value {
+    json!({ "id": name, "object": "model", "created": 0, "owned_by": "toolgate" })
+}
+
+/// `GET /toolgate/traces/{id}`: for the key that made the run, and for admins; for everybody else it does not exist.
+pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
+    let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id)).ok_or(Failure::NotFound)?;
+    let own = run.caller.as_ref().is_some_and(|owner| owner.key == caller.key);
+    if own || grant::is_admin(config, caller) { Ok(Whole::json(run.to_json().to_string())) } else { Err(Failure::NotFound) }
+}

@@ -1,0 +1,106 @@
+//! A request's life.
+//!
+//! [`answer`] is the one call that the server makes for a request. It opens the record, drives the road until the answer has begun, and never
+//! fails: every failure becomes an answer here. The road of a chat completion is [`chat::serve`].
+
+mod chat;
+mod hearing;
+mod last_words;
+mod lists;
+mod record;
+mod screen;
+mod tools;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Request, Response};
+use hyper::body::Incoming;
+
+use self::record::Recording;
+pub(crate) use self::record::settle;
+use crate::failure::Failure;
+use crate::gateway::{Gateway, TurnedAway};
+use crate::intake::{self, Route};
+use crate::reply::{self, Body, Ended, Outlet, Whole};
+use crate::trace::{Status, TraceId};
+
+/// How long a stream may say nothing before it says a comment.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Answers a request. Dropping the future, or the body of what it returns, cancels everything that is under way for it.
+pub async fn answer(gateway: Arc<Gateway>, request: Request<Incoming>) -> Response<Body> {
+    let id = trace_id(request.headers());
+    let outlet = Outlet::default();
+    let road = Box::pin(road(gateway.clone(), request, outlet.clone(), id));
+    let trace = HeaderValue::try_from(id.to_string()).unwrap_or(HeaderValue::from_static(""));
+    reply::answer(road, outlet, trace, keep_alive()).await
+}
+
+/// The interval of the contract, or what a test sets in its place.
+fn keep_alive() -> Duration {
+    static SET: OnceLock<Duration> = OnceLock::new();
+    *SET.get_or_init(|| {
+        let set = std::env::var("TOOLGATE_KEEP_ALIVE_MS").ok().and_then(|text| text.parse().ok());
+        set.map_or(KEEP_ALIVE, Duration::from_millis)
+    })
+}
+
+fn trace_id(headers: &HeaderMap) -> TraceId {
+    let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    parent.and_then(TraceId::from_traceparent).unwrap_or_else(TraceId::random)
+}
+
+/// From the request's head to its record: whatever happens on the way, it ends with an answer and one line in the books.
+async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet, id: TraceId) -> Ended {
+    let mut record = Recording::begin(&gateway, id);
+    let entered = gateway.enter().map_err(|away| match away {
+        TurnedAway::Overloaded => Failure::Overloaded,
+        TurnedAway::ShuttingDown => Failure::ShuttingDown,
+    });
+    let served = match &entered {
+        Ok(_) => serve(&gateway, request, &outlet, &mut record).await,
+        Err(failure) => Err(failure.clone()),
+    };
+    served.unwrap_or_else(|failure| failed(&failure, &outlet, &mut record))
+}
+
+async fn serve(
+    gateway: &Arc<Gateway>,
+    request: Request<Incoming>,
+    outlet: &Outlet,
+    record: &mut Recording,
+) -> Result<Ended, Failure> {
+    let (head, incoming) = request.into_parts();
+    let route = Route::find(&head.method, head.uri.path())?;
+    let config = gateway.config();
+    let caller = intake::caller(&config, &head.headers)?;
+    let list = match route {
+        Route::Chat => {
+            record.run.caller = Some(caller.clone());
+            return chat::serve(gateway, caller, &head.headers, incoming, outlet, record).await;
+        }
+        Route::Models => lists::models(&config, &caller),
+        Route::Model(id) => lists::model(&config, &caller, id)?,
+        Route::Trace(id) => lists::trace(gateway, &config, &caller, id)?,
+    };
+    record.close(Status::Completed, 200);
+    Ok(Ended::Whole(list))
+}
+
+/// A failure as the caller sees it: with its status while nothing was sent; after that as one event, and no end mark.
+fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
+    tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");
+    record.run.first_byte.get_or_insert(record.began().elapsed());
+    if outlet.has_begun() {
+        outlet.write(|out| {
+            out.extend_from_slice(b"data: ");
+            out.extend_from_slice(failure.body().as_bytes());
+            out.extend_from_slice(b"\n\n");
+        });
+        record.close(Status::Failed(failure.code()), 200);
+        return Ended::Streamed;
+    }
+    record.close(Status::Failed(failure.code()), failure.status().as_u16());
+    Ended::Whole(Whole::failure(failure))
+}

@@ -1,0 +1,149 @@
+//! The one record of a request, and the one place where it is written: to the metrics, the log and the traces.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolgate_policies::gate::Reason;
+use tracing::info;
+
+use crate::gateway::Gateway;
+use crate::telemetry::metrics::{Metrics, Tokens, model_label};
+use crate::trace::{Run, Status, ToolCall, TraceId};
+use crate::wire::Usage;
+
+/// A record that is being written. Whoever ends the request closes it; dropped open, its caller has gone, and it goes to whoever settles
+/// those.
+pub(super) struct Recording {
+    gateway: Arc<Gateway>,
+    began: Instant,
+    closed: bool,
+    /// What is known so far.
+    pub(super) run: Run,
+}
+
+impl Recording {
+    pub(super) fn begin(gateway: &Arc<Gateway>, id: TraceId) -> Self {
+        Self { gateway: Arc::clone(gateway), began: Instant::now(), closed: false, run: Run::begin(id) }
+    }
+
+    /// When the request began.
+    pub(super) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The tool calls of the round under way.
+    pub(super) fn calls(&mut self) -> Option<&mut Vec<ToolCall>> {
+        self.run.rounds.last_mut().map(|round| &mut round.tool_calls)
+    }
+
+    /// The request is over, and this is how.
+    pub(super) fn close(&mut self, status: Status, http_status: u16) {
+        self.closed = true;
+        let run = self.take();
+        settle(&self.gateway, Run { status, http_status, ..run });
+    }
+
+    fn take(&mut self) -> Run {
+        let id = self.run.id;
+        let run = std::mem::replace(&mut self.run, Run::begin(id));
+        Run { took: self.began.elapsed(), ..run }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.closed {
+            let run = self.take();
+            self.gateway.departed(run);
+        }
+    }
+}
+
+/// Writes a record down. Requests that were turned away at the door are counted and logged, but keep nothing: a flood of them would push
+/// out the traces of those that were let in.
+pub(crate) fn settle(gateway: &Gateway, run: Run) {
+    let config = gateway.config();
+    let model = run.model.as_ref().map_or("unknown", |model| model_label(&config, model.as_str()));
+    let key = run.caller.as_ref().map_or("unknown", |caller| caller.label());
+    count(&gateway.metrics, &run, model, key);
+    log(&run, key);
+    if run.caller.is_some() {
+        gateway.traces.keep(run, config.privacy);
+    }
+}
+
+fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
+    metrics.request(model, key, run.http_status, run.took);
+    if let Some(after) = run.first_byte {
+        metrics.first_byte(model, after);
+    }
+    if let Status::Truncated(reason) = run.status {
+        metrics.truncated(reason);
+    }
+    count_withheld(metrics, run);
+    if !run.rounds.is_empty() {
+        let answered = run.rounds.iter().filter(|round| round.attempt == 1).count();
+        metrics.rounds(model, u32::try_from(answered).unwrap_or(u32::MAX));
+    }
+    for round in &run.rounds {
+        metrics.upstream(round.provider.as_str(), &round.label, round.outcome.as_str(), round.took);
+        if let Some(usage) = &round.usage {
+            metrics.tokens(round.provider.as_str(), &round.label, key, tokens(usage));
+        }
+        for call in &round.tool_calls {
+            count_call(metrics, call);
+        }
+    }
+}
+
+fn count_withheld(metrics: &Metrics, run: &Run) {
+    for (_, verdict) in run.gate.iter().filter(|(_, verdict)| !verdict.allows()) {
+        metrics.withheld(verdict.reason().map_or("", Reason::as_str), 1);
+    }
+}
+
+fn count_call(metrics: &Metrics, call: &ToolCall) {
+    let group = call.group.as_deref();
+    if call.outcome != "cancelled" {
+        // A model can make up any name; only those of real tools are labels.
+        metrics.tool_call(group.map_or("unknown", |_| call.tool.as_str()), group.unwrap_or("unknown"), call.outcome, call.took);
+    }
+    if let Some(reason) = call.reason.filter(|reason| is_the_gates(reason)) {
+        metrics.denied(reason);
+    }
+    if let (Some(group), Some(reason)) = (group, call.egress) {
+        metrics.egress_denied(group, reason);
+    }
+}
+
+/// Whether a reason is one of the gate's; the others are caps of the run.
+fn is_the_gates(reason: &str) -> bool {
+    Reason::ALL.iter().any(|known| known.as_str() == reason)
+}
+
+fn tokens(usage: &Usage) -> Tokens {
+    let cached = usage.cached().min(usage.prompt);
+    Tokens { fresh: usage.prompt - cached, cached, output: usage.completion, reasoning: usage.reasoning() }
+}
+
+fn log(run: &Run, key: &str) {
+    let (status, reason) = run.status.words();
+    let calls: usize = run.rounds.iter().map(|round| round.tool_calls.len()).sum();
+    info!(
+        trace = %run.id,
+        key,
+        model = run.model.as_ref().map_or("", |model| model.as_str()),
+        status,
+        reason = reason.unwrap_or_default(),
+        http_status = run.http_status,
+        rounds = run.rounds.len(),
+        tool_calls = calls,
+        ms = millis(run.took),
+        "request"
+    );
+}
+
+fn millis(took: Duration) -> f64 {
+    took.as_micros() as f64 / 1000.0
+}

@@ -1,0 +1,80 @@
+//! What the caller of a stream sees: one role, one id, one finish reason, one usage chunk if it asked for one, one `[DONE]`, however many
+//! rounds there were.
+
+use super::last_words::text_of;
+use crate::reply::Outlet;
+use crate::talk::{Ending, Leftover, Words};
+use crate::wire::chunk::Outfit;
+use crate::wire::{Chunk, Usage};
+
+/// The caller's side of a stream.
+pub(super) struct Screen {
+    outlet: Outlet,
+    /// The model's name as a JSON string.
+    model: String,
+    id: Option<String>,
+    role_seen: bool,
+}
+
+impl Screen {
+    pub(super) fn new(outlet: Outlet, model: String) -> Self {
+        Self { outlet, model, id: None, role_seen: false }
+    }
+
+    pub(super) fn outlet(&self) -> &Outlet {
+        &self.outlet
+    }
+
+    /// Shows a chunk as it came, but for what is the gateway's own.
+    pub(super) fn show(&mut self, chunk: &Chunk) {
+        if chunk.only_repeats_role(self.role_seen) {
+            return;
+        }
+        self.write(chunk, false);
+        self.role_seen |= chunk.has_role();
+        if self.id.is_none() {
+            self.id = chunk.id().map(str::to_owned);
+        }
+    }
+
+    /// Shows what the last round left for the end, the run's usage where it is wanted, and the end mark.
+    pub(super) fn end(&mut self, ending: Ending, left: &Leftover, usage: Option<RunUsage<'_>>) {
+        match ending.words {
+            Words::AsTheyAre => left.held.iter().chain(&left.finish).for_each(|chunk| self.show(chunk)),
+            Words::WithoutCalls => self.show_made(left, left.unseen.as_deref()),
+            Words::Instead(sentence) => self.show_made(left, Some(&text_of(sentence))),
+        }
+        if let Some(usage) = usage {
+            self.show_usage(left, usage);
+        }
+        self.outlet.write(|out| out.extend_from_slice(b"data: [DONE]\n\n"));
+    }
+
+    fn show_made(&mut self, left: &Leftover, content: Option<&str>) {
+        if let Some(sample) = &left.sample {
+            self.show(&sample.as_ending(content, "\"length\""));
+        }
+    }
+
+    fn show_usage(&self, left: &Leftover, usage: RunUsage<'_>) {
+        let own = left.usage.as_ref().filter(|_| usage.rounds == 1);
+        match (own, &left.sample) {
+            (Some(own), _) => self.write(own, true),
+            (None, Some(sample)) => self.write(&sample.as_usage(&usage.sum.render()), true),
+            (None, None) => {}
+        }
+    }
+
+    fn write(&self, chunk: &Chunk, with_usage: bool) {
+        let outfit = Outfit { model: &self.model, id: self.id.as_deref(), role_seen: self.role_seen, with_usage };
+        self.outlet.write(|out| chunk.write(&outfit, out));
+    }
+}
+
+/// What a run used, for its caller.
+pub(super) struct RunUsage<'u> {
+    /// All rounds together.
+    pub(super) sum: &'u Usage,
+    /// How many there were: of one round the provider's own chunk goes on.
+    pub(super) rounds: u32,
+}

@@ -1,0 +1,230 @@
+//! One streamed round while it comes in: which of its chunks the caller may see now.
+//!
+//! Text before a tool call is not the answer, so the first characters of a round that could still turn to tools are held back. A round that
+//! turns is dropped whole; one that says more than is held is shown live from there on, all that was held first.
+
+use toolgate_config::model::StreamHold;
+
+use super::{Answer, Finish};
+use crate::wire::chunk::NoChunk;
+use crate::wire::sse::Event;
+use crate::wire::{CallParts, Chunk, Usage};
+
+/// A round that is coming in.
+#[derive(Debug)]
+pub struct Listening {
+    showing: Showing,
+    calls: CallParts,
+    /// The inside of the text's JSON string, kept only where a later round may need it.
+    content: Option<String>,
+    content_bytes: usize,
+    characters: usize,
+    finish: Finish,
+    usage: Option<Usage>,
+    left: Leftover,
+    heard_any: bool,
+    has_finished: bool,
+    /// Some of it was shown before it turned.
+    was_live: bool,
+    is_over: bool,
+}
+
+/// What a round may come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whatever it says is the caller's: no gateway tools are in the run.
+    Open,
+    /// It may turn to gateway tools; so much of it is held back.
+    MayTurn(StreamHold),
+    /// It must be the answer; calls that it asks for all the same are nobody's.
+    Closing,
+}
+
+#[derive(Debug)]
+enum Showing {
+    /// Everything is shown as it comes: the round cannot turn to tools.
+    All,
+    /// It may turn: nothing is shown until more than this many characters came.
+    Held(StreamHold),
+    /// It may turn, but was shown already: text goes on, its end waits.
+    Live,
+    /// It has turned.
+    Nothing,
+}
+
+/// What a round leaves behind for the end of the stream, if the round turns out to be the last.
+#[derive(Debug, Default)]
+pub struct Leftover {
+    /// Chunks that were held back.
+    pub held: Vec<Chunk>,
+    /// The round's whole text, a raw JSON string, where nothing of it was shown or held.
+    pub unseen: Option<String>,
+    /// The chunk that ends the round.
+    pub finish: Option<Chunk>,
+    /// The provider's own usage chunk.
+    pub usage: Option<Chunk>,
+    /// Any chunk of the stream, to make others from.
+    pub sample: Option<Chunk>,
+}
+
+/// Why a stream is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It stopped before it was over.
+    Cut,
+    /// It holds what is no chunk.
+    Garbage,
+    /// The provider reports an error in it: the data of that event.
+    Error(String),
+}
+
+impl Listening {
+    /// A round that begins.
+    pub fn new(kind: Kind) -> Self {
+        let showing = match kind {
+            Kind::Open => Showing::All,
+            Kind::MayTurn(hold) => Showing::Held(hold),
+            Kind::Closing => Showing::Live,
+        };
+        Self {
+            showing,
+            calls: CallParts::default(),
+            content: (kind != Kind::Open).then(String::new),
+            content_bytes: 0,
+            characters: 0,
+            finish: Finish::default(),
+            usage: None,
+            left: Leftover::default(),
+            heard_any: false,
+            has_finished: false,
+            was_live: false,
+            is_over: false,
+        }
+    }
+
+    /// Takes an event. `show` is given each chunk that the caller may see now.
+    ///
+    /// # Errors
+    /// [`Broken::Garbage`] or [`Broken::Error`].
+    pub fn hear(&mut self, event: Event, is_tool: impl Fn(&str) -> bool, show: impl FnMut(&Chunk)) -> Result<(), Broken> {
+        if self.is_over {
+            return Ok(());
+        }
+        if &event.data[..] == b"[DONE]" {
+            self.is_over = true;
+            return Ok(());
+        }
+        let data = event.data.clone();
+        let text = || String::from_utf8_lossy(&data).into_owned();
+        if event.is_error {
+            return Err(Broken::Error(text()));
+        }
+        let chunk = Chunk::parse(event.data, &mut self.calls, is_tool).map_err(|no_chunk| match no_chunk {
+            NoChunk::Garbage => Broken::Garbage,
+            NoChunk::Error => Broken::Error(text()),
+        })?;
+        self.take(chunk, show);
+        Ok(())
+    }
+
+    /// Whether the provider has said that it is done.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The stream has ended.
+    ///
+    /// # Errors
+    /// [`Broken::Cut`]: neither an end mark nor a finish reason came.
+    pub fn end(mut self, prompt_bytes: usize, round: u32) -> Result<(Answer, Leftover), Broken> {
+        if !self.heard_any || !(self.is_over || self.has_finished) {
+            return Err(Broken::Cut);
+        }
+        let counted = || Usage::estimate(prompt_bytes, self.content_bytes);
+        let content = self.content.take().map(|inner| format!("\"{inner}\""));
+        if matches!(self.showing, Showing::Nothing) && !self.was_live {
+            self.left.unseen.clone_from(&content);
+        }
+        let answer = Answer {
+            content,
+            characters: self.characters,
+            is_cut: self.calls.is_cut(),
+            finish: self.finish,
+            usage: self.usage.unwrap_or_else(counted),
+            estimated: self.usage.is_none(),
+            calls: self.calls.finish(round),
+        };
+        Ok((answer, self.left))
+    }
+
+    /// What the round used as far as it came, when it is broken off.
+    pub fn used(&self, prompt_bytes: usize) -> Usage {
+        self.usage.unwrap_or_else(|| Usage::estimate(prompt_bytes, self.content_bytes))
+    }
+
+    fn take(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
+        self.heard_any = true;
+        // Some providers repeat a growing total in every chunk: the last one counts.
+        self.usage = chunk.usage().or(self.usage);
+        if chunk.is_bare {
+            if chunk.usage().is_some() {
+                self.left.usage = Some(chunk);
+            }
+            return;
+        }
+        self.note_content(&chunk);
+        if let Some(finish) = chunk.finish() {
+            self.finish = Finish::from_raw(Some(finish));
+            self.has_finished = true;
+        }
+        if self.left.sample.is_none() {
+            self.left.sample = Some(chunk.clone());
+        }
+        if matches!(self.showing, Showing::All) {
+            show(&chunk);
+            return;
+        }
+        if !self.calls.is_empty() {
+            self.was_live |= matches!(self.showing, Showing::Live);
+            self.showing = Showing::Nothing;
+            self.left.held.clear();
+        }
+        if chunk.finish().is_some() {
+            // Whether the round ends here for the caller too is known when it is over.
+            self.left.finish = Some(chunk);
+        } else {
+            self.show_or_hold(chunk, show);
+        }
+    }
+
+    fn show_or_hold(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
+        match self.showing {
+            Showing::Nothing => {}
+            Showing::Held(hold) if !exceeds(hold, self.characters) => self.left.held.push(chunk),
+            Showing::Held(_) => {
+                self.showing = Showing::Live;
+                self.left.held.drain(..).for_each(|held| show(&held));
+                show(&chunk);
+            }
+            Showing::Live | Showing::All => show(&chunk),
+        }
+    }
+
+    fn note_content(&mut self, chunk: &Chunk) {
+        self.characters += chunk.characters;
+        let Some(text) = chunk.content() else { return };
+        self.content_bytes += text.len().saturating_sub(2);
+        if let (Some(content), Some(inner)) = (&mut self.content, text.strip_prefix('"').and_then(|text| text.strip_suffix('"')))
+        {
+            content.push_str(inner);
+        }
+    }
+}
+
+fn exceeds(hold: StreamHold, characters: usize) -> bool {
+    match hold {
+        StreamHold::Characters(0) => true,
+        StreamHold::Characters(most) => characters > most,
+        StreamHold::All => false,
+    }
+}

@@ -1,0 +1,348 @@
+//! The conversation of one run as a pure state machine: what to do next, and nothing else.
+//!
+//! A [`Talk`] holds no socket, no clock and no `async`; time is an argument. It is a plain value that serialises, so that a run can be put
+//! aside and taken up again by whoever comes next. The driver in `serve` asks [`Talk::turn`] what to do, does it, and tells the talk what
+//! came of it: [`Talk::heard`] after a model call, [`Talk::learn`] after tool calls.
+
+mod listening;
+mod repeats;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toolgate_tools::said::Said;
+use toolgate_tools::toolbox::Call;
+
+pub use self::listening::{Broken, Kind, Leftover, Listening};
+use self::repeats::Repeats;
+use crate::wire::{Round, Usage, message};
+
+/// How far a run may go. The rule of each stands at [`Talk::closing_reason`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Limits {
+    /// Rounds that may ask for tools.
+    pub max_rounds: u32,
+    /// Tool calls.
+    pub max_calls: u32,
+    /// Time from the start.
+    pub max_time: Duration,
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub enum Turn {
+    /// Ask the model.
+    Ask(Round),
+    /// Run these calls, and [`Talk::learn`] what each returned, in their order.
+    Run(Vec<Call>),
+    /// Nothing: the run is over.
+    Done(Ending),
+}
+
+/// What a model said in one round.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Its text as a raw JSON value.
+    pub content: Option<String>,
+    /// Characters of text.
+    pub characters: usize,
+    /// The calls that it asks for.
+    pub calls: Vec<Call>,
+    /// The last call stops in the middle of its arguments.
+    pub is_cut: bool,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it used.
+    pub usage: Usage,
+    /// The usage was counted here, not by the provider.
+    pub estimated: bool,
+}
+
+/// Why a model's answer ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finish {
+    /// It ran into the output limit.
+    Length,
+    /// It says that it asks for tools.
+    ToolCalls,
+    /// Anything else, nothing included.
+    #[default]
+    Other,
+}
+
+impl Finish {
+    /// From the raw value of `finish_reason`.
+    pub fn from_raw(raw: Option<&str>) -> Self {
+        match raw {
+            Some("\"length\"") => Self::Length,
+            Some("\"tool_calls\"") => Self::ToolCalls,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct Learned {
+    /// What the model reads.
+    pub text: String,
+    /// It was executed, however that went.
+    pub executed: bool,
+}
+
+/// Why a run was brought to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truncation {
+    /// `max_rounds` was reached.
+    MaxRounds,
+    /// `max_calls` was reached.
+    MaxCalls,
+    /// `max_time` was reached.
+    MaxTime,
+    /// A call was about to give the same result for the third time.
+    RepeatedCall,
+}
+
+impl Truncation {
+    /// The word of headers, traces and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxRounds => "max_rounds",
+            Self::MaxCalls => "max_calls",
+            Self::MaxTime => "max_time",
+            Self::RepeatedCall => "repeated_call",
+        }
+    }
+}
+
+/// How a run ended, and what is to be made of the model's last words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Set: the run was brought to its end.
+    pub truncated: Option<Truncation>,
+    /// What the caller reads.
+    pub words: Words,
+}
+
+/// What the caller reads at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// What the model said last, as it said it.
+    AsTheyAre,
+    /// What the model said last, without the calls that it asked for, and marked as cut off.
+    WithoutCalls,
+    /// This sentence, marked as cut off: the model said nothing that could be shown.
+    Instead(&'static str),
+}
+
+/// A model said that it asks for tools, and asked for none, and said nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SaidNothing;
+
+/// The state of a run between two steps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Talk {
+    limits: Limits,
+    offers_tools: bool,
+    stage: Stage,
+    added: Vec<String>,
+    rounds: u32,
+    asked: u32,
+    calls: u32,
+    executed: u32,
+    usage: Usage,
+    estimated: bool,
+    repeats: Repeats,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Stage {
+    Asking {
+        round: Round,
+        truncated: Option<Truncation>,
+    },
+    Running(Vec<Planned>),
+    /// A run that is over is not put aside, so its ending is not stored.
+    #[serde(skip)]
+    Done(Ending),
+}
+
+/// A call of the round under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Planned {
+    call: Call,
+    /// Why it is not run.
+    barred: Option<Truncation>,
+}
+
+impl Talk {
+    /// A run that begins. Without tools it is one plain call, whatever the model says.
+    pub fn new(limits: Limits, offers_tools: bool) -> Self {
+        Self {
+            limits,
+            offers_tools,
+            stage: Stage::Asking { round: Round::First, truncated: None },
+            added: Vec::new(),
+            rounds: 0,
+            asked: 0,
+            calls: 0,
+            executed: 0,
+            usage: Usage::default(),
+            estimated: false,
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// What to do next, `elapsed` after the run began.
+    pub fn turn(&mut self, elapsed: Duration) -> Turn {
+        match &mut self.stage {
+            Stage::Asking { round, truncated } => {
+                if self.offers_tools && truncated.is_none() && *round != Round::First && elapsed >= self.limits.max_time {
+                    (*round, *truncated) = (Round::Closing, Some(Truncation::MaxTime));
+                }
+                Turn::Ask(*round)
+            }
+            Stage::Running(planned) => {
+                Turn::Run(planned.iter().filter(|planned| planned.barred.is_none()).map(|planned| planned.call.clone()).collect())
+            }
+            Stage::Done(ending) => Turn::Done(*ending),
+        }
+    }
+
+    /// The model's round did not come to its end in the run's time: it is dropped, and the closing call follows.
+    ///
+    /// # Errors
+    /// The round was the closing one already, or the run offers no tools: there is nothing to fall back to.
+    pub fn ran_out_of_time(&mut self) -> Result<(), ()> {
+        match self.stage {
+            Stage::Asking { truncated: None, .. } if self.offers_tools => {
+                self.asked += 1;
+                self.stage = Stage::Asking { round: Round::Closing, truncated: Some(Truncation::MaxTime) };
+                Ok(())
+            }
+            _ => Err(()),
+        }
+    }
+
+    /// Takes what the model said.
+    ///
+    /// # Errors
+    /// [`SaidNothing`].
+    pub fn heard(&mut self, answer: Answer) -> Result<(), SaidNothing> {
+        self.asked += 1;
+        self.usage.add(&answer.usage);
+        self.estimated |= answer.estimated;
+        let closed_by = match self.stage {
+            Stage::Asking { truncated, .. } => truncated,
+            Stage::Running(_) | Stage::Done(_) => None,
+        };
+        // Half a call is never run, and its whole is not known.
+        let is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
+        if closed_by.is_some() || (self.offers_tools && is_half) {
+            self.stage = Stage::Done(Ending { truncated: closed_by, words: last_words(&answer) });
+        } else if self.offers_tools && !answer.calls.is_empty() {
+            self.plan(answer);
+        } else if self.offers_tools && answer.finish == Finish::ToolCalls && answer.characters == 0 {
+            return Err(SaidNothing);
+        } else {
+            self.stage = Stage::Done(Ending { truncated: None, words: Words::AsTheyAre });
+        }
+        Ok(())
+    }
+
+    /// Takes what the calls of the last [`Turn::Run`] came to, in their order.
+    pub fn learn(&mut self, learned: Vec<Learned>) {
+        let Stage::Running(planned) = &mut self.stage else { return };
+        let planned = std::mem::take(planned);
+        let closing = self.closing_reason(&planned);
+        let mut learned = learned.into_iter();
+        for Planned { call, barred } in planned {
+            let output = match barred {
+                Some(Truncation::RepeatedCall) => Learned { text: Said::Repeated.about(&call.name), executed: false },
+                Some(_) => Learned { text: Said::LimitReached.about(&call.name), executed: false },
+                None => learned.next().unwrap_or_else(|| Learned { text: Said::Failed.about(&call.name), executed: false }),
+            };
+            if barred.is_none() {
+                self.repeats.note(&call, &output.text);
+            }
+            self.executed += u32::from(output.executed);
+            self.added.push(message::tool(&call, &output.text));
+        }
+        let round = if closing.is_some() { Round::Closing } else { Round::Later };
+        self.stage = Stage::Asking { round, truncated: closing };
+    }
+
+    /// The calls of the round under way that are not run, and why.
+    pub fn barred(&self) -> impl Iterator<Item = (&Call, Truncation)> {
+        let planned = match &self.stage {
+            Stage::Running(planned) => planned.as_slice(),
+            Stage::Asking { .. } | Stage::Done(_) => &[],
+        };
+        planned.iter().filter_map(|planned| Some((&planned.call, planned.barred?)))
+    }
+
+    /// The messages that earlier rounds added, as JSON, in order.
+    pub fn added(&self) -> &[String] {
+        &self.added
+    }
+
+    /// Model calls so far, the closing one included.
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
+    /// Tool calls executed so far.
+    pub fn executed(&self) -> u32 {
+        self.executed
+    }
+
+    /// What all rounds used together.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// Whether any part of the usage was counted here.
+    pub fn estimated(&self) -> bool {
+        self.estimated
+    }
+
+    fn plan(&mut self, answer: Answer) {
+        self.added.push(message::assistant(answer.content.as_deref().filter(|_| answer.characters > 0), &answer.calls));
+        self.rounds += 1;
+        let plan = |call: Call| {
+            let barred = if self.repeats.would_repeat(&call) {
+                Some(Truncation::RepeatedCall)
+            } else if self.calls >= self.limits.max_calls {
+                Some(Truncation::MaxCalls)
+            } else {
+                self.calls += 1;
+                None
+            };
+            Planned { call, barred }
+        };
+        self.stage = Stage::Running(answer.calls.into_iter().map(plan).collect());
+    }
+
+    /// Why the next model call is the closing one: a call was barred, or a cap is used up.
+    fn closing_reason(&self, planned: &[Planned]) -> Option<Truncation> {
+        let barred = planned.iter().find_map(|planned| planned.barred);
+        barred
+            .or((self.rounds >= self.limits.max_rounds).then_some(Truncation::MaxRounds))
+            .or((self.calls >= self.limits.max_calls).then_some(Truncation::MaxCalls))
+    }
+}
+
+/// What is shown of an answer whose calls nobody will run.
+fn last_words(answer: &Answer) -> Words {
+    if answer.characters == 0 {
+        Words::Instead("The answer was cut off before it was complete.")
+    } else if answer.calls.is_empty() {
+        Words::AsTheyAre
+    } else {
+        Words::WithoutCalls
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! The one place that asks a model: which provider, how often, how long. What is sent was cleared by the gate.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, Request, Uri};
+use tokio::time::Instant;
+use toolgate_config::Config;
+use toolgate_config::model::Model;
+use toolgate_config::provider::Provider;
+use toolgate_policies::facts::RunFacts;
+use toolgate_policies::gate::{self, Cleared};
+use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments};
+
+use crate::failure::{Failure, retry_after_seconds};
+use crate::provider;
+use crate::trace::{Outcome, Round};
+
+/// The longest error body that is read, in bytes.
+const LONGEST_ERROR: usize = 64 * 1024;
+
+/// The longest time that a provider may ask us to wait before a second try.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The first pause between two tries; it doubles from try to try.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Who may answer a run: the model's provider, then those of its fallbacks. Fixed when the run begins.
+#[derive(Debug)]
+pub struct Targets {
+    all: Vec<Target>,
+    /// The one that answered last, or is to be asked first.
+    current: usize,
+}
+
+/// A provider, and what it calls the model.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The account.
+    pub provider: Arc<Provider>,
+    /// Its name for the model.
+    pub upstream_model: String,
+    /// The same for metrics: `*` where callers name what they like.
+    pub label: String,
+}
+
+impl Targets {
+    /// Those of a model.
+    pub fn of(config: &Config, model: &Model) -> Self {
+        let target = |model: &Model| Target {
+            provider: Arc::clone(&model.provider),
+            upstream_model: model.upstream_model.clone(),
+            label: if config.models.named.contains_key(&model.name) { model.upstream_model.clone() } else { "*".to_owned() },
+        };
+        let all = std::iter::once(target(model)).chain(config.fallbacks(model).map(|fallback| target(fallback))).collect();
+        Self { all, current: 0 }
+    }
+
+    /// The one that is asked next.
+    pub fn current(&self) -> &Target {
+        &self.all[self.current]
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.all.iter()
+    }
+}
+
+/// One model call: everything but the body, which depends on who is asked.
+pub struct Ask<'a> {
+    /// Outgoing connections.
+    pub net: &'a Net,
+    /// The configuration in force.
+    pub config: &'a Config,
+    /// What is known of the run.
+    pub run: &'a RunFacts,
+    /// What the caller's own headers were.
+    pub headers: &'a HeaderMap,
+    /// Whether a stream is wanted.
+    pub stream: bool,
+    /// The answer must begin by then.
+    pub begin_by: Instant,
+}
+
+/// An answer that has begun.
+pub struct Answering {
+    /// Who answers.
+    pub provider: Arc<Provider>,
+    /// What of its headers may reach the caller.
+    pub headers: HeaderMap,
+    /// Whether it is a stream of events; otherwise it is one JSON document, whatever was asked for.
+    pub is_stream: bool,
+    /// What it says.
+    pub body: AnswerBody,
+    /// When it was asked.
+    pub asked: Instant,
+}
+
+impl Ask<'_> {
+    /// Asks, again where a second try can help, and the next provider where this one cannot. Every attempt is put into `rounds`; the last one
+    /// is still open when this returns an answer.
+    ///
+    /// # Errors
+    /// Why the last attempt failed.
+    pub async fn send(
+        &self,
+        targets: &mut Targets,
+        compose: impl Fn(&Target) -> Vec<Bytes>,
+        rounds: &mut Vec<Round>,
+    ) -> Result<Answering, Failure> {
+        loop {
+            let failure = match self.send_to(targets.current(), &compose, rounds).await {
+                Ok(answering) => return Ok(answering),
+                Err(failure) => failure,
+            };
+            let next = targets.current + 1;
+            if next == targets.all.len() || !another_may_do_better(&failure) || Instant::now() >= self.begin_by {
+                return Err(failure);
+            }
+            targets.current = next;
+        }
+    }
+
+    async fn send_to(
+        &self,
+        target: &Target,
+        compose: &impl Fn(&Target) -> Vec<Bytes>,
+        rounds: &mut Vec<Round>,
+    ) -> Result<Answering, Failure> {
+        let body = Segments::from(compose(target));
+        for attempt in 1.. {
+            let call = gate::clear_model(self.config, self.run, &target.provider.name, body.clone())?;
+            rounds.push(opened(target, attempt));
+            let asked = Instant::now();
+            let tried = self.attempt(&target.provider, call, asked).await;
+            let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure) };
+            if let Some(round) = rounds.last_mut() {
+                (round.outcome, round.took) = (outcome, asked.elapsed());
+            }
+            let pause = wait.unwrap_or_else(|| pause_before(attempt));
+            let last = attempt > target.provider.retries || !worth_another_try(outcome) || pause > LONGEST_WAIT;
+            if last || Instant::now() + pause >= self.begin_by {
+                return Err(failure);
+            }
+            tokio::time::sleep(pause).await;
+        }
+        Err(Failure::Internal("upstream"))
+    }
+
+    async fn attempt(
+        &self,
+        provider: &Arc<Provider>,
+        call: Cleared<Segments>,
+        asked: Instant,
+    ) -> Result<Answering, (Failure, Outcome, Option<Duration>)> {
+        let request = self.request(provider, call).map_err(|failure| (failure, Outcome::ConnectError, None))?;
+        let patience = Patience {
+            connect: provider.connect_timeout.min(self.begin_by - asked),
+            first_byte: provider.first_byte_timeout.min(self.begin_by - asked),
+        };
+        let answer =
+            self.net.send(&provider.base_url.origin, request, patience).await.map_err(|error| net_failure(error, None))?;
+        if answer.head.status.as_u16() != 200 {
+            return Err(refusal(provider, answer).await);
+        }
+        let content_type = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        let is_stream = self.stream && !content_type.starts_with(b"application/json");
+        let headers = provider::passed_on(&answer.head.headers);
+        Ok(Answering { provider: Arc::clone(provider), headers, is_stream, body: answer.body, asked })
+    }
+
+    fn request(&self, provider: &Provider, call: Cleared<Segments>) -> Result<Request<Segments>, Failure> {
+        let mut request = Request::new(call.into_inner());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::try_from(provider::path(provider)).map_err(|_| Failure::Internal("a provider's path"))?;
+        *request.headers_mut() = provider::headers(provider, self.run.caller.bearer.as_ref(), self.headers, self.stream);
+        Ok(request)
+    }
+}
+
+fn opened(target: &Target, attempt: u32) -> Round {
+    Round {
+        provider: target.provider.name.clone(),
+        upstream_model: target.upstream_model.clone(),
+        label: target.label.clone(),
+        attempt,
+        // What is true until something else is known: a run that is dropped here was broken off by its caller.
+        outcome: Outcome::Cancelled,
+        took: Duration::ZERO,
+        finish_reason: None,
+        usage: None,
+        estimated: false,
+        tool_calls: Vec::new(),
+    }
+}
+
+async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Option<Duration>) {
+    let (status, headers) = (answer.head.status, answer.head.headers);
+    let outcome = match status.as_u16() {
+        429 => Outcome::RateLimited,
+        400..=499 => Outcome::ClientError,
+        _ => Outcome::ServerError,
+    };
+    let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let wait = wait.and_then(|value| retry_after_seconds(value, SystemTime::now()));
+    let body = answer.body.whole(LONGEST_ERROR, provider.idle_timeout.min(LONGEST_WAIT)).await.unwrap_or_default();
+    (provider::explain(provider, status, &headers, &body), outcome, wait)
+}
+
+/// What a broken connection means. `limit` names the limit that ran out, where it was not the provider's own.
+pub fn net_failure(error: NetError, limit: Option<&'static str>) -> (Failure, Outcome, Option<Duration>) {
+    let timeout = |limit_of_provider| Failure::UpstreamTimeout(limit.unwrap_or(limit_of_provider));
+    let (failure, outcome) = match error {
+        NetError::ConnectTimeout => (timeout("connect_timeout"), Outcome::Timeout),
+        NetError::FirstByteTimeout => (timeout("first_byte_timeout"), Outcome::Timeout),
+        NetError::IdleTimeout => (timeout("idle_timeout"), Outcome::Timeout),
+        NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
+        NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
+        NetError::TooLarge | NetError::Protocol => (Failure::Upstream(error.to_string()), Outcome::ServerError),
+    };
+    (failure, outcome, None)
+}
+
+/// Whether the same provider may do better: a broken connection, a 5xx, a 429.
+fn worth_another_try(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::ConnectError | Outcome::Cut | Outcome::ServerError | Outcome::RateLimited => true,
+        Outcome::Ok | Outcome::ClientError | Outcome::Timeout | Outcome::Cancelled => false,
+    }
+}
+
+/// Whether another provider may do better: not where the request itself was refused.
+fn another_may_do_better(failure: &Failure) -> bool {
+    matches!(failure, Failure::Upstream(_) | Failure::UpstreamTimeout(_) | Failure::UpstreamRateLimited(_))
+}
+
+/// The pause before the try after this one: doubled each time, and spread, so that many callers do not come back at once.
+fn pause_before(attempt: u32) -> Duration {
+    let pause = FIRST_PAUSE * 2u32.saturating_pow(attempt.saturating_sub(1).min(5));
+    let spread = RandomState::new().hash_one(attempt) % 50;
+    pause + pause * u32::try_from(spread).unwrap_or_default() / 100
+}

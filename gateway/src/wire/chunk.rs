@@ -1,0 +1,280 @@
+//! One chunk of a streamed chat completion: what it says, and how it goes on to the caller with as few bytes changed as possible.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::call::{CallParts, Piece};
+use super::object::{self, Edit, Patches, member_around, range_of};
+use super::usage::Usage;
+
+/// A chunk as it came, and where in it the things stand that matter here.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    payload: Bytes,
+    id: Option<Range<usize>>,
+    model: Option<Range<usize>>,
+    usage: Option<Range<usize>>,
+    role: Option<Range<usize>>,
+    content: Option<Range<usize>>,
+    finish: Option<Range<usize>>,
+    /// Characters of text.
+    pub characters: usize,
+    /// It belongs to no choice: a usage chunk, or a provider's remark.
+    pub is_bare: bool,
+    /// It carries a piece of a tool call.
+    pub has_calls: bool,
+}
+
+/// What a chunk may be instead of a chunk.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoChunk {
+    /// Not JSON, or not the JSON of a chunk.
+    Garbage,
+    /// An error that the provider reports inside its stream.
+    Error,
+}
+
+/// What shall differ in a chunk on its way to the caller.
+pub struct Outfit<'o> {
+    /// The model's name, as a JSON string.
+    pub model: &'o str,
+    /// The completion's id as a JSON string, where it must be that of an earlier round.
+    pub id: Option<&'o str>,
+    /// Whether the caller has seen the role already.
+    pub role_seen: bool,
+    /// Whether this is the chunk that tells the caller the usage; any other tells none.
+    pub with_usage: bool,
+}
+
+impl Chunk {
+    /// Reads the data of an event, adding pieces of tool calls to `calls`.
+    ///
+    /// # Errors
+    /// [`NoChunk`].
+    pub fn parse(payload: Bytes, calls: &mut CallParts, is_tool: impl Fn(&str) -> bool) -> Result<Self, NoChunk> {
+        // A struct would be read from a list as well.
+        if payload.trim_ascii_start().first() != Some(&b'{') {
+            return Err(NoChunk::Garbage);
+        }
+        let raw: Raw<'_> = serde_json::from_slice(&payload).map_err(|_| NoChunk::Garbage)?;
+        if raw.error.is_some_and(|error| error.get() != "null") {
+            return Err(NoChunk::Error);
+        }
+        let choice = raw.choices.as_deref().unwrap_or_default().first();
+        let delta = choice.and_then(|choice| choice.delta.as_ref());
+        let place = |part: Option<&RawValue>| part.filter(|part| part.get() != "null").map(|part| range_of(&payload, part.get()));
+        let content = delta.and_then(|delta| delta.content);
+        let mut has_calls = false;
+        for piece in delta.and_then(|delta| delta.tool_calls.as_deref()).unwrap_or_default().iter().flatten() {
+            calls.add(piece, &is_tool);
+            has_calls = true;
+        }
+        Ok(Self {
+            id: place(raw.id),
+            model: place(raw.model),
+            // Here a `null` counts: a caller that did not ask for usage must not see the member at all.
+            usage: raw.usage.map(|usage| range_of(&payload, usage.get())),
+            role: place(delta.and_then(|delta| delta.role)),
+            content: place(content),
+            finish: place(choice.and_then(|choice| choice.finish_reason)),
+            characters: content.map_or(0, characters),
+            is_bare: choice.is_none(),
+            has_calls,
+            payload,
+        })
+    }
+
+    /// The data as they came.
+    pub fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// The text as a raw JSON value, a string but for providers that send parts.
+    pub fn content(&self) -> Option<&str> {
+        self.text(self.content.as_ref())
+    }
+
+    /// The reason why the round ends, raw and with its quotes.
+    pub fn finish(&self) -> Option<&str> {
+        self.text(self.finish.as_ref())
+    }
+
+    /// What the provider says was used.
+    pub fn usage(&self) -> Option<Usage> {
+        self.text(self.usage.as_ref()).and_then(Usage::parse)
+    }
+
+    /// The completion's id, raw and with its quotes.
+    pub fn id(&self) -> Option<&str> {
+        self.text(self.id.as_ref())
+    }
+
+    /// Whether it shows the caller nothing but a role that was seen already.
+    pub fn only_repeats_role(&self, role_seen: bool) -> bool {
+        role_seen && self.role.is_some() && self.characters == 0 && self.finish.is_none() && !self.has_calls && !self.is_bare
+    }
+
+    /// Whether it carries a role.
+    pub fn has_role(&self) -> bool {
+        self.role.is_some()
+    }
+
+    /// Writes the chunk as an event.
+    pub fn write(&self, outfit: &Outfit<'_>, out: &mut BytesMut) {
+        let mut patches = Patches::default();
+        if let Some(model) = &self.model
+            && self.payload[model.clone()] != *outfit.model.as_bytes()
+        {
+            patches.replace(model.clone(), outfit.model);
+        }
+        if let (Some(id), Some(first)) = (&self.id, outfit.id)
+            && self.payload[id.clone()] != *first.as_bytes()
+        {
+            patches.replace(id.clone(), first);
+        }
+        if let Some(usage) = self.usage.as_ref().filter(|_| !outfit.with_usage) {
+            patches.replace(member_around(&self.payload, usage.clone()), "");
+        }
+        if let Some(role) = self.role.as_ref().filter(|_| outfit.role_seen) {
+            patches.replace(member_around(&self.payload, role.clone()), "");
+        }
+        out.extend_from_slice(b"data: ");
+        if patches.is_empty() {
+            out.extend_from_slice(&self.payload)
+        } else {
+            patches.apply(&self.payload, out)
+        }
+        out.extend_from_slice(b"\n\n");
+    }
+
+    /// The chunk that ends a stream with its usage, made from any chunk of that stream.
+    pub fn as_usage(&self, usage: &str) -> Self {
+        self.changed(&[Edit::Set("choices", "[]"), Edit::Set("usage", usage)])
+    }
+
+    /// A chunk of the same stream that says `content` and ends with `finish`: both raw JSON values.
+    pub fn as_ending(&self, content: Option<&str>, finish: &str) -> Self {
+        let delta =
+            content.map_or_else(|| "{}".to_owned(), |content| format!("{{\"role\":\"assistant\",\"content\":{content}}}"));
+        let choices = format!("[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]");
+        self.changed(&[Edit::Set("choices", &choices), Edit::Remove("usage")])
+    }
+
+    fn changed(&self, edits: &[Edit<'_>]) -> Self {
+        let text = object::edited(&self.payload, edits).unwrap_or_default();
+        let changed = Self::parse(Bytes::from(text), &mut CallParts::default(), |_| true);
+        changed.unwrap_or_else(|_| self.clone())
+    }
+
+    fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
+        std::str::from_utf8(&self.payload[range?.clone()]).ok()
+    }
+}
+
+/// The characters of a raw string. Parts that are no string count as nothing.
+pub fn characters(raw: &RawValue) -> usize {
+    match object::as_str(raw) {
+        Some(text) => text.chars().count(),
+        None => raw.get().strip_prefix('"').map_or(0, str::len),
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "object::present")]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    role: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Option<Piece<'a>>>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(text: &str) -> Chunk {
+        Chunk::parse(Bytes::copy_from_slice(text.as_bytes()), &mut CallParts::default(), |_| true).unwrap()
+    }
+
+    fn written(text: &str, role_seen: bool, id: Option<&str>) -> String {
+        let mut out = BytesMut::new();
+        chunk(text).write(&Outfit { model: "\"m\"", id, role_seen, with_usage: false }, &mut out);
+        String::from_utf8(out.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_chunk_that_needs_no_change_goes_on_byte_for_byte() {
+        let text = r#"{ "id":"x",  "model": "m", "choices":[{"index":0,"delta":{"content":"é"}}], "y": 1.10 }"#;
+        assert_eq!(written(text, false, None), format!("data: {text}\n\n"));
+        assert_eq!(chunk(text).characters, 1);
+    }
+
+    #[test]
+    fn only_what_must_differ_differs() {
+        let text = r#"{"id":"x","model":"up","choices":[{"delta":{"role":"assistant","content":"a"}}],"usage":null,"y":1.10}"#;
+        let expected = r#"{"id":"w","model":"m","choices":[{"delta":{"content":"a"}}],"y":1.10}"#;
+        assert_eq!(written(text, true, Some("\"w\"")), format!("data: {expected}\n\n"));
+    }
+
+    #[test]
+    fn what_a_chunk_says_is_read() {
+        let end = chunk(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#);
+        assert_eq!((end.finish(), end.usage().map(|usage| usage.total), end.is_bare), (Some("\"stop\""), Some(3), false));
+        assert!(chunk(r#"{"choices":[],"usage":{}}"#).is_bare);
+        assert!(chunk(r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#).only_repeats_role(true));
+        assert!(!chunk(r#"{"choices":[{"delta":{"role":"assistant","content":"x"}}]}"#).only_repeats_role(true));
+        assert!(!chunk(r#"{"choices":[{"delta":{"content":null,"tool_calls":null}}]}"#).has_calls);
+    }
+
+    #[test]
+    fn errors_and_garbage_are_no_chunks() {
+        let table = [
+            (r#"{"error":{"message":"overloaded"}}"#, NoChunk::Error),
+            ("{\"choices\":[{\"delta\":{\"content\":\"\u{0}", NoChunk::Garbage),
+            ("[]", NoChunk::Garbage),
+        ];
+        for (text, expected) in table {
+            let seen = Chunk::parse(Bytes::copy_from_slice(text.as_bytes()), &mut CallParts::default(), |_| true);
+            assert_eq!(seen.err(), Some(expected), "{text}");
+        }
+        let cut = Chunk::parse(Bytes::from_static(b"{\"id\":\"\xe6\x97\"}"), &mut CallParts::default(), |_| true);
+        assert_eq!(cut.err(), Some(NoChunk::Garbage));
+    }
+
+    #[test]
+    fn endings_are_made_from_the_stream_that_they_end() {
+        let source = chunk(r#"{"id":"x","created":7,"model":"up","choices":[{"delta":{"content":"a"}}]}"#);
+        assert_eq!(
+            source.as_usage(r#"{"total_tokens":3}"#).payload(),
+            r#"{"id":"x","created":7,"model":"up","choices":[],"usage":{"total_tokens":3}}"#
+        );
+        let ending = source.as_ending(Some("\"N\""), "\"length\"");
+        assert_eq!((ending.content(), ending.finish(), ending.characters), (Some("\"N\""), Some("\"length\""), 1));
+    }
+}

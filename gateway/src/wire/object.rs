@@ -1,0 +1,223 @@
+//! JSON objects that are changed without being rebuilt: members are raw text, and what is not named stays as it was, digit for digit.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::BytesMut;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The members of an object in their order, keys and values as they were written.
+pub struct Members<'a>(pub Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// Reads one level of an object.
+    ///
+    /// # Errors
+    /// Not JSON, or not an object.
+    pub fn parse(text: &'a [u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
+
+    /// The value of a member.
+    pub fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(name, _)| key_is(name, key)).map(|(_, value)| *value)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(12);
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// Whether a raw key, quotes and escapes included, spells this name.
+pub fn key_is(raw: &RawValue, name: &str) -> bool {
+    let text = raw.get();
+    let inner = &text[1..text.len() - 1];
+    if inner.contains('\\') { serde_json::from_str::<Cow<'_, str>>(text).is_ok_and(|key| key == name) } else { inner == name }
+}
+
+/// The text of a raw value, where it is a string.
+pub fn as_str(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let text = raw.get();
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') { serde_json::from_str::<String>(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+}
+
+/// For members whose `null` is something else than their absence: plain `Option` takes the two for one.
+///
+/// # Errors
+/// Not JSON.
+pub fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Whether a raw value is missing or `null`.
+pub fn is_null(raw: Option<&RawValue>) -> bool {
+    raw.is_none_or(|raw| raw.get() == "null")
+}
+
+/// Text as a JSON string, quotes included.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What happens to one member.
+pub enum Edit<'e> {
+    /// Its value becomes this JSON text; a member that is not there is put at the end.
+    Set(&'e str, &'e str),
+    /// It goes.
+    Remove(&'e str),
+}
+
+/// The object with some members changed and all others as they were.
+///
+/// # Errors
+/// Not JSON, or not an object.
+pub fn edited(object: &[u8], edits: &[Edit<'_>]) -> serde_json::Result<String> {
+    let members = Members::parse(object)?;
+    let mut out = String::with_capacity(object.len() + 64);
+    out.push('{');
+    for (key, value) in &members.0 {
+        let edit = edits.iter().find(|edit| match edit {
+            Edit::Set(name, _) | Edit::Remove(name) => key_is(key, name),
+        });
+        match edit {
+            None => member(&mut out, key.get(), value.get()),
+            Some(Edit::Set(_, new)) => member(&mut out, key.get(), new),
+            Some(Edit::Remove(_)) => {}
+        }
+    }
+    for edit in edits {
+        if let Edit::Set(name, new) = edit
+            && members.get(name).is_none()
+        {
+            member(&mut out, &quoted(name), new);
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
+
+fn member(out: &mut String, key: &str, value: &str) {
+    if out.len() > 1 {
+        out.push(',');
+    }
+    out.push_str(key);
+    out.push(':');
+    out.push_str(value);
+}
+
+/// Where `part` stands in `whole`, of which it is a slice.
+pub fn range_of(whole: &[u8], part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+    debug_assert!(start + part.len() <= whole.len(), "a part of another whole");
+    start..start + part.len()
+}
+
+/// The place of a whole member, its key and one comma included, from the place of its value: what must go for the member to be gone.
+pub fn member_around(whole: &[u8], value: Range<usize>) -> Range<usize> {
+    let back = |mut at: usize, stop: fn(u8) -> bool| {
+        while at > 0 && !stop(whole[at - 1]) {
+            at -= 1;
+        }
+        at
+    };
+    let solid = |byte: u8| !byte.is_ascii_whitespace();
+    let colon = back(value.start, |byte| byte == b':').saturating_sub(1);
+    let key_end = back(colon, solid).saturating_sub(1);
+    let key = back(key_end, |byte| byte == b'"').saturating_sub(1);
+    let before = back(key, solid);
+    if before > 0 && whole[before - 1] == b',' {
+        return before - 1..value.end;
+    }
+    let mut end = value.end;
+    while end < whole.len() && whole[end].is_ascii_whitespace() {
+        end += 1;
+    }
+    if whole.get(end) == Some(&b',') { key..end + 1 } else { key..value.end }
+}
+
+/// Replacements in a text, in the order of their places.
+#[derive(Default)]
+pub struct Patches<'p>(smallvec::SmallVec<[(Range<usize>, Cow<'p, str>); 4]>);
+
+impl<'p> Patches<'p> {
+    /// Puts `text` in the place of a range. Ranges must not overlap.
+    pub fn replace(&mut self, range: Range<usize>, text: impl Into<Cow<'p, str>>) {
+        self.0.push((range, text.into()));
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes `whole` with the replacements made.
+    pub fn apply(mut self, whole: &[u8], out: &mut BytesMut) {
+        self.0.sort_by_key(|(range, _)| range.start);
+        let mut at = 0;
+        for (range, text) in &self.0 {
+            out.extend_from_slice(&whole[at..range.start]);
+            out.extend_from_slice(text.as_bytes());
+            at = range.end;
+        }
+        out.extend_from_slice(&whole[at..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_leave_the_other_members_as_they_were_written() {
+        let table: [(&str, &[Edit<'_>], &str); 5] = [
+            (r#"{"a": 1.10, "b":2}"#, &[Edit::Set("b", "3")], r#"{"a":1.10,"b":3}"#),
+            (r#"{"a":1e400,"b":2}"#, &[Edit::Remove("b")], r#"{"a":1e400}"#),
+            (r#"{"a":1}"#, &[Edit::Set("c", "\"x\"")], r#"{"a":1,"c":"x"}"#),
+            (r#"{"\u0061":1}"#, &[Edit::Set("a", "2")], r#"{"\u0061":2}"#),
+            ("{}", &[Edit::Set("a", "1"), Edit::Remove("b")], r#"{"a":1}"#),
+        ];
+        for (object, edits, expected) in table {
+            assert_eq!(edited(object.as_bytes(), edits).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_member_goes_with_its_key_and_one_comma() {
+        let table = [
+            (r#"{"a":1,"usage":null}"#, r#"{"a":1}"#),
+            (r#"{"usage" : null , "a":1}"#, r#"{ "a":1}"#),
+            (r#"{"usage":null}"#, "{}"),
+            (r#"{"a":{"b":2} , "usage":  null,"c":3}"#, r#"{"a":{"b":2} ,"c":3}"#),
+        ];
+        for (object, expected) in table {
+            let members = Members::parse(object.as_bytes()).unwrap();
+            let value = range_of(object.as_bytes(), members.get("usage").unwrap().get());
+            let mut patches = Patches::default();
+            patches.replace(member_around(object.as_bytes(), value), "");
+            let mut out = BytesMut::new();
+            patches.apply(object.as_bytes(), &mut out);
+            assert_eq!(out, expected, "{object}");
+        }
+    }
+}

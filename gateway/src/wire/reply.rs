@@ -1,0 +1,242 @@
+//! A whole chat completion: what it says, and how it goes on to the caller.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::call::{CallParts, Piece};
+use super::chunk::characters;
+use super::object::{self, Edit, Members, Patches, range_of};
+use super::sse::Event;
+use super::usage::Usage;
+
+/// A completion as it came, and where in it the things stand that matter here.
+#[derive(Debug)]
+pub struct Reply {
+    body: Bytes,
+    model: Option<Range<usize>>,
+    usage: Option<Range<usize>>,
+    content: Option<Range<usize>>,
+    finish: Option<Range<usize>>,
+    /// Characters of text in the first choice.
+    pub characters: usize,
+    /// The calls that the first choice asks for.
+    pub calls: CallParts,
+}
+
+/// What a body may be instead of a completion.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoReply {
+    /// Not JSON, or not the JSON of a completion.
+    Garbage,
+    /// An error under a status of success.
+    Error,
+}
+
+impl Reply {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`NoReply`].
+    pub fn parse(body: Bytes) -> Result<Self, NoReply> {
+        let raw: Raw<'_> = serde_json::from_slice(&body).map_err(|_| NoReply::Garbage)?;
+        if raw.error.is_some_and(|error| error.get() != "null") {
+            return Err(NoReply::Error);
+        }
+        let choice = raw.choices.first().ok_or(NoReply::Garbage)?;
+        let message = choice.message.as_ref();
+        let place = |part: Option<&RawValue>| part.filter(|part| part.get() != "null").map(|part| range_of(&body, part.get()));
+        let content = message.and_then(|message| message.content);
+        let mut calls = CallParts::default();
+        for piece in message.and_then(|message| message.tool_calls.as_deref()).unwrap_or_default() {
+            calls.add_whole(piece);
+        }
+        Ok(Self {
+            model: place(raw.model),
+            usage: place(raw.usage),
+            content: place(content),
+            finish: place(choice.finish_reason),
+            characters: content.map_or(0, characters),
+            calls,
+            body,
+        })
+    }
+
+    /// The text as a raw JSON value.
+    pub fn content(&self) -> Option<&str> {
+        self.text(self.content.as_ref())
+    }
+
+    /// The reason why it ends, raw and with its quotes.
+    pub fn finish(&self) -> Option<&str> {
+        self.text(self.finish.as_ref())
+    }
+
+    /// What the provider says was used.
+    pub fn usage(&self) -> Option<Usage> {
+        self.text(self.usage.as_ref()).and_then(Usage::parse)
+    }
+
+    /// The body for the caller: the model under its own name (a JSON string), and the usage of the whole run where it had more rounds.
+    pub fn render(&self, model: &str, usage: Option<&str>) -> Bytes {
+        let mut patches = Patches::default();
+        if let Some(range) = &self.model
+            && self.body[range.clone()] != *model.as_bytes()
+        {
+            patches.replace(range.clone(), model);
+        }
+        match (&self.usage, usage) {
+            (Some(range), Some(usage)) => patches.replace(range.clone(), usage),
+            (None, Some(usage)) => return self.with_new_usage(model, usage),
+            (_, None) => {}
+        }
+        if patches.is_empty() {
+            return self.body.clone();
+        }
+        let mut out = BytesMut::with_capacity(self.body.len() + 64);
+        patches.apply(&self.body, &mut out);
+        out.freeze()
+    }
+
+    /// The completion as the events of a stream that says the same, for a caller that asked for one.
+    pub fn as_events(&self) -> Vec<Event> {
+        let event = |text: String| Event { data: Bytes::from(text), is_error: false };
+        let chunk = |choices: &str, usage: Edit<'_>| {
+            let edits = [Edit::Set("object", "\"chat.completion.chunk\""), Edit::Set("choices", choices), usage];
+            object::edited(&self.body, &edits).unwrap_or_default()
+        };
+        let mut events = vec![event(chunk(&self.choices_as_deltas().unwrap_or_default(), Edit::Remove("usage")))];
+        if let Some(usage) = self.text(self.usage.as_ref()) {
+            events.push(event(chunk("[]", Edit::Set("usage", usage))));
+        }
+        events.push(event("[DONE]".to_owned()));
+        events
+    }
+
+    fn choices_as_deltas(&self) -> Option<String> {
+        let members = Members::parse(&self.body).ok()?;
+        let choices: Vec<&RawValue> = serde_json::from_str(members.get("choices")?.get()).ok()?;
+        let delta = |choice: &RawValue| {
+            let message = Members::parse(choice.get().as_bytes()).ok()?.get("message")?.get();
+            let message = with_indexes(message).unwrap_or_else(|| message.to_owned());
+            object::edited(choice.get().as_bytes(), &[Edit::Set("delta", &message), Edit::Remove("message")]).ok()
+        };
+        Some(format!("[{}]", choices.into_iter().filter_map(delta).collect::<Vec<_>>().join(",")))
+    }
+
+    /// The same completion with its first choice saying only `content` (a raw JSON string), asking for nothing, ending with `finish`.
+    pub fn ending(&self, content: &str, finish: &str) -> Self {
+        let changed = self.first_choice_changed(content, finish).and_then(|text| Self::parse(Bytes::from(text)).ok());
+        changed.unwrap_or_else(|| self.copy())
+    }
+
+    fn first_choice_changed(&self, content: &str, finish: &str) -> Option<String> {
+        let members = Members::parse(&self.body).ok()?;
+        let choices: Vec<&RawValue> = serde_json::from_str(members.get("choices")?.get()).ok()?;
+        let choice = choices.first()?.get().as_bytes();
+        let message = Members::parse(choice).ok()?.get("message")?.get().as_bytes();
+        let message = object::edited(message, &[Edit::Set("content", content), Edit::Remove("tool_calls")]).ok()?;
+        let choice = object::edited(choice, &[Edit::Set("message", &message), Edit::Set("finish_reason", finish)]).ok()?;
+        object::edited(&self.body, &[Edit::Set("choices", &format!("[{choice}]"))]).ok()
+    }
+
+    fn with_new_usage(&self, model: &str, usage: &str) -> Bytes {
+        let text = object::edited(&self.body, &[Edit::Set("model", model), Edit::Set("usage", usage)]);
+        text.map_or_else(|_| self.body.clone(), Bytes::from)
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            body: self.body.clone(),
+            model: self.model.clone(),
+            usage: self.usage.clone(),
+            content: self.content.clone(),
+            finish: self.finish.clone(),
+            characters: self.characters,
+            calls: CallParts::default(),
+        }
+    }
+
+    fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
+        std::str::from_utf8(&self.body[range?.clone()]).ok()
+    }
+}
+
+/// A message whose calls are numbered, as a delta's must be.
+fn with_indexes(message: &str) -> Option<String> {
+    let calls: Vec<&RawValue> = serde_json::from_str(Members::parse(message.as_bytes()).ok()?.get("tool_calls")?.get()).ok()?;
+    let numbered =
+        |(at, call): (usize, &RawValue)| object::edited(call.get().as_bytes(), &[Edit::Set("index", &at.to_string())]).ok();
+    let calls = calls.into_iter().enumerate().filter_map(numbered).collect::<Vec<_>>().join(",");
+    object::edited(message.as_bytes(), &[Edit::Set("tool_calls", &format!("[{calls}]"))]).ok()
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow, default)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Piece<'a>>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(text: &str) -> Reply {
+        Reply::parse(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn only_model_and_usage_are_the_gateways() {
+        let text = r#"{ "id":"x", "model":"up", "choices":[{"message":{"content":"a"},"finish_reason":"stop","x":1e400}], "usage":{"total_tokens":3}, "y":1.10}"#;
+        assert_eq!(reply(text).render("\"m\"", None), text.replace("\"up\"", "\"m\""));
+        let expected = text.replace("\"up\"", "\"m\"").replace(r#"{"total_tokens":3}"#, "{}");
+        assert_eq!(reply(text).render("\"m\"", Some("{}")), expected);
+        assert_eq!(reply(text).render("\"up\"", None), text);
+    }
+
+    #[test]
+    fn an_ending_says_what_it_must_and_keeps_the_rest() {
+        let text = r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]},"finish_reason":"tool_calls"}],"y":1.10}"#;
+        let expected = r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"N"},"finish_reason":"length"}],"y":1.10}"#;
+        let ending = reply(text).ending("\"N\"", "\"length\"");
+        assert_eq!(ending.render("\"m\"", None), expected);
+        assert!(ending.calls.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_completion_is_told_apart() {
+        let table = [
+            (r#"{"error":{"message":"x"}}"#, NoReply::Error),
+            ("<html>", NoReply::Garbage),
+            (r#"{"choices":[]}"#, NoReply::Garbage),
+            ("{}", NoReply::Garbage),
+        ];
+        for (text, expected) in table {
+            assert_eq!(Reply::parse(Bytes::copy_from_slice(text.as_bytes())).err(), Some(expected), "{text}");
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! A caller's chat completion: read once, and sent on as it came, with the gateway's own parts spliced in.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::object::{self, Edit, Members, as_str, is_null, key_is, range_of};
+
+/// A chat completion as a caller sent it. Its transcript and whatever else is not interpreted are slices of the body that came.
+#[derive(Debug)]
+pub struct Request {
+    /// What the caller calls the model.
+    pub model: String,
+    /// Whether it wants a stream.
+    pub stream: bool,
+    /// Whether the stream shall end with a usage chunk.
+    pub include_usage: bool,
+    /// Whether it brings tools of its own.
+    pub own_tools: bool,
+    /// Names of its own tools.
+    pub tool_choice: ToolChoice,
+    /// `n` above 1: several answers at once, which no loop can follow.
+    pub several: bool,
+    /// The `functions` of old.
+    pub legacy_functions: bool,
+    members: Vec<(Bytes, Bytes)>,
+    transcript: Vec<Bytes>,
+    transcript_bytes: usize,
+}
+
+/// What the caller wants done about tools in the first round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Nothing, or `auto`, or `none`: a request without tools is fine.
+    Free,
+    /// `required`, or a certain function: there must be tools.
+    Required,
+}
+
+/// What is wrong with a body, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub enum BadRequest {
+    /// Not JSON, or not an object: why.
+    Json(String),
+    /// A member is missing or of the wrong type: which, and what it must be.
+    Member(&'static str, &'static str),
+}
+
+impl Request {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`BadRequest`], which names the member.
+    pub fn parse(body: &Bytes) -> Result<Self, BadRequest> {
+        let members = Members::parse(body).map_err(|error| BadRequest::Json(error.to_string()))?;
+        let known = Known::find(&members)?;
+        let messages = known.messages.ok_or(BadRequest::Member("messages", "is required: a list of messages"))?;
+        let options = known.stream_options()?;
+        Ok(Self {
+            model: known.model()?,
+            stream: known.stream()?,
+            include_usage: options.include_usage,
+            own_tools: known.has_items("tools", known.tools)?,
+            tool_choice: known.tool_choice(),
+            several: known.n.is_some_and(|n| n.get().parse::<f64>().is_ok_and(|n| n > 1.0)),
+            legacy_functions: !is_null(known.functions) || !is_null(known.function_call),
+            transcript: transcript(body, messages.get())?,
+            transcript_bytes: messages.get().len(),
+            members: members.0.iter().map(|(key, value)| (slice(body, key.get()), slice(body, value.get()))).collect(),
+        })
+    }
+
+    /// The length of the caller's transcript, in bytes.
+    pub fn transcript_bytes(&self) -> usize {
+        self.transcript_bytes
+    }
+
+    /// The request for one round: the caller's own with the model's name, the system text, the offered tools and the messages of earlier
+    /// rounds in it. The transcript's bytes are not copied.
+    pub fn compose(&self, splice: &Splice<'_>, round: Round, added: &[Bytes]) -> Vec<Bytes> {
+        let mut parts = Vec::with_capacity(6 + added.len());
+        let mut text = BytesMut::with_capacity(512);
+        text.put_u8(b'{');
+        for (key, value) in &self.members {
+            self.put_member(&mut text, &mut parts, (key, value), splice, round, added);
+        }
+        self.put_defaults(&mut text, splice);
+        if self.stream && !self.has("stream_options") {
+            put(&mut text, b"\"stream_options\"", br#"{"include_usage":true}"#);
+        }
+        if !splice.tools.is_empty() && round != Round::Closing {
+            put(&mut text, b"\"tools\"", b"");
+            parts.push(text.split().freeze());
+            parts.push(splice.tools.clone());
+        }
+        text.put_u8(b'}');
+        parts.push(text.freeze());
+        parts
+    }
+
+    fn put_member(
+        &self,
+        text: &mut BytesMut,
+        parts: &mut Vec<Bytes>,
+        (key, value): (&Bytes, &Bytes),
+        splice: &Splice<'_>,
+        round: Round,
+        added: &[Bytes],
+    ) {
+        match Place::of(key) {
+            Place::Model if splice.upstream_model != self.model => {
+                put(text, key, object::quoted(splice.upstream_model).as_bytes())
+            }
+            Place::Messages => {
+                put(text, key, b"[");
+                if let Some(system) = splice.system {
+                    text.extend_from_slice(system);
+                    text.put_u8(b',');
+                }
+                parts.push(text.split().freeze());
+                parts.extend(self.transcript.iter().cloned());
+                parts.extend(added.iter().cloned());
+                text.put_u8(b']');
+            }
+            Place::StreamOptions if self.stream => put(text, key, with_usage(value).as_bytes()),
+            Place::StreamOptions => {}
+            Place::Tools if !self.own_tools => {}
+            Place::ToolChoice if !self.keeps_choice(splice, round) => {}
+            Place::Parallel if !self.keeps_parallel(splice, round) => {}
+            _ => put(text, key, value),
+        }
+    }
+
+    /// A caller's `tool_choice` holds for the first round only: kept longer, `required` would never let the model answer.
+    fn keeps_choice(&self, splice: &Splice<'_>, round: Round) -> bool {
+        self.own_tools || self.legacy_functions || (!splice.tools.is_empty() && round == Round::First)
+    }
+
+    fn keeps_parallel(&self, splice: &Splice<'_>, round: Round) -> bool {
+        self.own_tools || (!splice.tools.is_empty() && round != Round::Closing)
+    }
+
+    fn put_defaults(&self, text: &mut BytesMut, splice: &Splice<'_>) {
+        for (name, value) in splice.params {
+            if !self.has(name) {
+                put(text, object::quoted(name).as_bytes(), value.to_string().as_bytes());
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(key, _)| &key[1..key.len() - 1] == name.as_bytes())
+    }
+}
+
+/// Which call of a run a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Round {
+    /// The caller's `tool_choice` holds.
+    First,
+    /// Tools are offered, the model decides.
+    Later,
+    /// No tools at all: the answer, now.
+    Closing,
+}
+
+/// What the gateway puts into a caller's request.
+pub struct Splice<'s> {
+    /// What the provider calls the model.
+    pub upstream_model: &'s str,
+    /// A whole system message that goes first.
+    pub system: Option<&'s [u8]>,
+    /// Members that are used where the caller is silent.
+    pub params: &'s serde_json::Map<String, serde_json::Value>,
+    /// The JSON list of the offered tools; empty: none are offered.
+    pub tools: Bytes,
+}
+
+/// The members of a request that are interpreted, by their raw key.
+enum Place {
+    Model,
+    Messages,
+    StreamOptions,
+    Tools,
+    ToolChoice,
+    Parallel,
+    Other,
+}
+
+impl Place {
+    fn of(key: &[u8]) -> Self {
+        match &key[1..key.len() - 1] {
+            b"model" => Self::Model,
+            b"messages" => Self::Messages,
+            b"stream_options" => Self::StreamOptions,
+            b"tools" => Self::Tools,
+            b"tool_choice" => Self::ToolChoice,
+            b"parallel_tool_calls" => Self::Parallel,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The raw values of the members that are interpreted.
+#[derive(Default)]
+struct Known<'a> {
+    model: Option<&'a RawValue>,
+    messages: Option<&'a RawValue>,
+    stream: Option<&'a RawValue>,
+    stream_options: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+    tool_choice: Option<&'a RawValue>,
+    parallel_tool_calls: Option<&'a RawValue>,
+    n: Option<&'a RawValue>,
+    functions: Option<&'a RawValue>,
+    function_call: Option<&'a RawValue>,
+}
+
+#[derive(Default)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl<'a> Known<'a> {
+    fn find(members: &Members<'a>) -> Result<Self, BadRequest> {
+        let mut known = Self::default();
+        for (key, value) in &members.0 {
+            let Some((name, place)) = known.place(key) else { continue };
+            // Two members of one name are read differently by different parsers, so whoever judges one might send the other.
+            if place.replace(value).is_some() {
+                return Err(BadRequest::Member(name, "is there twice"));
+            }
+            if key.get().contains('\\') {
+                return Err(BadRequest::Member(name, "must be written without escapes in its name"));
+            }
+        }
+        Ok(known)
+    }
+
+    fn place(&mut self, key: &RawValue) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
+        let named: [(&'static str, &mut Option<&'a RawValue>); 10] = [
+            ("model", &mut self.model),
+            ("messages", &mut self.messages),
+            ("stream", &mut self.stream),
+            ("stream_options", &mut self.stream_options),
+            ("tools", &mut self.tools),
+            ("tool_choice", &mut self.tool_choice),
+            ("parallel_tool_calls", &mut self.parallel_tool_calls),
+            ("n", &mut self.n),
+            ("functions", &mut self.functions),
+            ("function_call", &mut self.function_call),
+        ];
+        named.into_iter().find(|(name, _)| key_is(key, name))
+    }
+
+    fn model(&self) -> Result<String, BadRequest> {
+        let model = self.model.ok_or(BadRequest::Member("model", "is required: the name of a model"))?;
+        as_str(model)
+            .map(std::borrow::Cow::into_owned)
+            .filter(|name| !name.is_empty() && name.len() <= 256)
+            .ok_or(BadRequest::Member("model", "must be a string of 1 to 256 bytes"))
+    }
+
+    fn stream(&self) -> Result<bool, BadRequest> {
+        match self.stream.map_or("null", RawValue::get) {
+            "true" => Ok(true),
+            "false" | "null" => Ok(false),
+            _ => Err(BadRequest::Member("stream", "must be true or false")),
+        }
+    }
+
+    fn stream_options(&self) -> Result<StreamOptions, BadRequest> {
+        let Some(raw) = self.stream_options.filter(|raw| raw.get() != "null") else { return Ok(StreamOptions::default()) };
+        let options = Members::parse(raw.get().as_bytes());
+        let options = options.map_err(|_| BadRequest::Member("stream_options", "must be an object"))?;
+        Ok(StreamOptions { include_usage: options.get("include_usage").is_some_and(|value| value.get() == "true") })
+    }
+
+    fn has_items(&self, name: &'static str, list: Option<&RawValue>) -> Result<bool, BadRequest> {
+        match list.map_or("null", RawValue::get) {
+            "null" => Ok(false),
+            text if text.starts_with('[') => Ok(text[1..text.len() - 1].bytes().any(|byte| !byte.is_ascii_whitespace())),
+            _ => Err(BadRequest::Member(name, "must be a list")),
+        }
+    }
+
+    fn tool_choice(&self) -> ToolChoice {
+        match self.tool_choice.map_or("null", RawValue::get) {
+            "null" | "\"auto\"" | "\"none\"" => ToolChoice::Free,
+            _ => ToolChoice::Required,
+        }
+    }
+}
+
+/// The inside of the `messages` list, in as many slices as empty call arguments make necessary: they go on as `{}`, since providers refuse
+/// a history whose arguments are no JSON.
+fn transcript(body: &Bytes, list: &str) -> Result<Vec<Bytes>, BadRequest> {
+    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).map(str::trim);
+    let inner = inner.ok_or(BadRequest::Member("messages", "must be a list of messages"))?;
+    if inner.is_empty() {
+        return Err(BadRequest::Member("messages", "must hold at least one message"));
+    }
+    let mut slices = Vec::with_capacity(1);
+    let mut at = 0;
+    if memmem::find(inner.as_bytes(), b"\"tool_calls\"").is_some() {
+        for (place, text) in empty_arguments(list)? {
+            let place = place.start - range_of(list.as_bytes(), inner).start..place.end - range_of(list.as_bytes(), inner).start;
+            slices.push(slice(body, &inner[at..place.start]));
+            slices.push(Bytes::from(text));
+            at = place.end;
+        }
+    }
+    slices.push(slice(body, &inner[at..]));
+    Ok(slices)
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Call<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "object::present")]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Where a history's call arguments are empty, `null`, missing or no string, and what must stand there.
+fn empty_arguments(list: &str) -> Result<Vec<(std::ops::Range<usize>, String)>, BadRequest> {
+    let messages: Vec<Message<'_>> = serde_json::from_str(list)
+        .map_err(|_| BadRequest::Member("messages", "must be objects, with `tool_calls` as the API has them"))?;
+    let calls = messages.into_iter().filter_map(|message| message.tool_calls).flatten();
+    let functions = calls.filter_map(|call| call.function);
+    Ok(functions.filter_map(|function| mended(list, &function)).collect())
+}
+
+fn mended(list: &str, function: &Function<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    let Some(arguments) = function.arguments else {
+        let after = range_of(list.as_bytes(), function.name?.get()).end;
+        return Some((after..after, r#","arguments":"{}""#.to_owned()));
+    };
+    let text = match arguments.get() {
+        "null" => "{}".to_owned(),
+        object if object.starts_with('{') => object.to_owned(),
+        _ if as_str(arguments).is_some_and(|text| text.trim().is_empty()) => "{}".to_owned(),
+        _ => return None,
+    };
+    Some((range_of(list.as_bytes(), arguments.get()), object::quoted(&text)))
+}
+
+/// The caller's `stream_options`, with usage asked for: what a stream used is always wanted.
+fn with_usage(options: &[u8]) -> String {
+    object::edited(options, &[Edit::Set("include_usage", "true")]).unwrap_or_else(|_| r#"{"include_usage":true}"#.to_owned())
+}
+
+fn put(text: &mut BytesMut, key: &[u8], value: &[u8]) {
+    // Only the brace that opens the object has no comma after it.
+    if text.last() != Some(&b'{') || text.len() > 1 {
+        text.put_u8(b',');
+    }
+    text.extend_from_slice(key);
+    text.put_u8(b':');
+    text.extend_from_slice(value);
+}
+
+fn slice(body: &Bytes, part: &str) -> Bytes {
+    body.slice_ref(part.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    fn parse(body: &str) -> Result<Request, BadRequest> {
+        Request::parse(&Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    fn composed(body: &str, tools: &str, round: Round, added: &[&str]) -> String {
+        let params = Map::from_iter([("temperature".to_owned(), json!(0.2))]);
+        let splice = Splice {
+            upstream_model: "up",
+            system: Some(br#"{"role":"system","content":"S"}"#),
+            params: &params,
+            tools: Bytes::copy_from_slice(tools.as_bytes()),
+        };
+        let added: Vec<Bytes> = added.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
+        let whole: Vec<u8> = parse(body).unwrap().compose(&splice, round, &added).iter().flat_map(|part| part.to_vec()).collect();
+        String::from_utf8(whole).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_interpreted_goes_on_digit_for_digit() {
+        let body =
+            r#"{ "model":"m", "temperature":1.10, "x":{"big":12345678901234567890,"e":1e400}, "messages":[ {"role":"user"} ] }"#;
+        let expected = concat!(
+            r#"{"model":"up","temperature":1.10,"x":{"big":12345678901234567890,"e":1e400},"#,
+            r#""messages":[{"role":"system","content":"S"},{"role":"user"}]}"#
+        );
+        assert_eq!(composed(body, "", Round::First, &[]), expected);
+    }
+
+    #[test]
+    fn tools_choice_and_messages_are_spliced_by_round() {
+        let body =
+            r#"{"messages":[{"role":"user"}],"tools":[],"tool_choice":"required","parallel_tool_calls":false,"model":"m"}"#;
+        let head = r#"{"messages":[{"role":"system","content":"S"},{"role":"user"}"#;
+        let table = [
+            ("", Round::First, r#"],"model":"up","temperature":0.2}"#),
+            (
+                "[1]",
+                Round::First,
+                r#"],"tool_choice":"required","parallel_tool_calls":false,"model":"up","temperature":0.2,"tools":[1]}"#,
+            ),
+            ("[1]", Round::Later, r#"],"parallel_tool_calls":false,"model":"up","temperature":0.2,"tools":[1]}"#),
+            ("[1]", Round::Closing, r#"],"model":"up","temperature":0.2}"#),
+        ];
+        for (tools, round, tail) in table {
+            assert_eq!(composed(body, tools, round, &[]), format!("{head}{tail}"), "{tools} {round:?}");
+            assert_eq!(composed(body, tools, round, &[",{\"a\":1}"]), format!("{head},{{\"a\":1}}{tail}"), "{tools} {round:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_always_asks_for_its_usage() {
+        for options in ["", r#","stream_options":null"#, r#","stream_options":{"include_usage":false,"x":1}"#] {
+            let body = format!(r#"{{"model":"m","messages":[{{}}],"stream":true{options}}}"#);
+            let sent: Value = serde_json::from_str(&composed(&body, "", Round::First, &[])).unwrap();
+            assert_eq!(sent["stream_options"]["include_usage"], json!(true), "{options}");
+        }
+    }
+
+    #[test]
+    fn empty_arguments_of_a_history_go_on_as_an_empty_object() {
+        for arguments in [r#","arguments":"""#, r#","arguments":"  ""#, r#","arguments":null"#, r#","arguments":{ }"#, ""] {
+            let body = format!(
+                r#"{{"model":"m","messages":[{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"t"{arguments}}}}}]}},{{"role":"tool"}}]}}"#
+            );
+            let text = composed(&body, "", Round::First, &[]);
+            let sent: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let seen = sent["messages"][1]["tool_calls"][0]["function"]["arguments"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{text}"))
+                .replace(' ', "");
+            assert_eq!(seen, "{}", "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_bad_body_is_named() {
+        let table = [
+            (r#"{"messages":[{}]}"#, "model"),
+            (r#"{"model":1,"messages":[{}]}"#, "model"),
+            (r#"{"model":"m"}"#, "messages"),
+            (r#"{"model":"m","messages":{}}"#, "messages"),
+            (r#"{"model":"m","messages":[ ]}"#, "messages"),
+            (r#"{"model":"m","messages":[{}],"stream":"yes"}"#, "stream"),
+            (r#"{"model":"m","messages":[{}],"stream_options":1}"#, "stream_options"),
+            (r#"{"model":"m","messages":[{}],"tools":{}}"#, "tools"),
+            (r#"{"model":"m","model":"x","messages":[{}]}"#, "model"),
+            (r#"{"model":"m","\u006dodel":"x","messages":[{}]}"#, "model"),
+        ];
+        for (body, member) in table {
+            let Err(BadRequest::Member(seen, _)) = parse(body) else { panic!("{body}") };
+            assert_eq!(seen, member, "{body}");
+        }
+        for body in ["", "[]", "{", "\"x\"", "{\"model\":\"m\"} x", "\u{feff}{}"] {
+            assert!(matches!(parse(body), Err(BadRequest::Json(_))), "{body}");
+        }
+    }
+}
