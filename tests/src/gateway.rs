@@ -73,12 +73,22 @@ impl Drop for Folder {
     }
 }
 
-/// Two addresses on loopback that nobody listens on: for callers and for the admin.
+/// Two addresses on loopback that nobody listens on: for callers and for the admin. They are below the range from which the kernel takes
+/// ports for outgoing connections, so that no connection of another test takes one of them before the gateway does.
 pub fn free_addresses() -> (String, String) {
-    let bind = || TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let (one, two) = (bind(), bind());
-    let address = |listener: &TcpListener| listener.local_addr().expect("an address").to_string();
-    (address(&one), address(&two))
+    (free_address(), free_address())
+}
+
+fn free_address() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let start = usize::try_from(std::process::id()).unwrap_or(0) * 101;
+    loop {
+        let port = 12_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        let address = format!("127.0.0.1:{port}");
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// `toolgate serve`, ready. It is killed when the value goes.

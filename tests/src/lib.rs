@@ -15,6 +15,7 @@ pub mod run;
 pub mod scenario;
 pub mod server;
 pub mod stage;
+pub mod stand;
 pub mod stream;
 pub mod strict;
 pub mod wire;

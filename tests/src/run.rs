@@ -1,18 +1,18 @@
 //! Plays one case: starts the servers and the gateway, lets the callers ask, and compares what was seen with what was expected.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
 use crate::caller::{Response, send};
 use crate::config::{BOSS, PROVIDER, SHOP, configuration};
-use crate::gateway::{Folder, Gateway, command, free_addresses};
+use crate::gateway::{Gateway, command};
 use crate::matching::{faults, side_by_side};
 use crate::metrics;
 use crate::scenario::{Ask, Case, Expect, Got, Mode, Run, Scenario, Seen};
-use crate::server::{Received, Script, Server};
+use crate::server::Received;
 use crate::stage::{PATIENCE, Stage};
+use crate::stand::{Scripts, Stand};
 use crate::stream::{Stream, answer};
 
 /// Plays a case to its end.
@@ -20,6 +20,17 @@ use crate::stream::{Stream, answer};
 /// # Errors
 /// All that differs, expected and seen side by side, and the end of the gateway's log.
 pub async fn play(case: &Case) -> Result<(), String> {
+    // A port that was free may be taken by the time the gateway listens: exit 3. Then with other ports.
+    for _ in 0..2 {
+        match play_once(case).await {
+            Err(fault) if fault.contains("the gateway ended with exit status: 3") => {}
+            played => return played,
+        }
+    }
+    play_once(case).await
+}
+
+async fn play_once(case: &Case) -> Result<(), String> {
     let house = House::open(case).await?;
     let mut report = Report::default();
     for run in &house.scenario.commands {
@@ -34,52 +45,22 @@ pub async fn play(case: &Case) -> Result<(), String> {
     report.told(case, &house.scenario.title, &log)
 }
 
-/// Everything around the gateway.
+/// A scenario, and where it is played.
 struct House {
     scenario: Scenario,
     mode: Mode,
-    stage: Stage,
-    folder: Folder,
-    upstream: Server,
-    tools: Server,
-    other: Server,
-    addresses: (String, String),
-    placeholders: Vec<(&'static str, String)>,
+    stand: Stand,
 }
 
 impl House {
     async fn open(case: &Case) -> Result<Self, String> {
-        let stage = Stage::default();
-        // The scripts name addresses and the servers need the scripts: read once for the scripts, once more with the addresses.
-        let draft = case.scenario(&[])?;
-        let folder = Folder::new();
-        let other = Server::start(Script::ByPath(HashMap::new()), stage.clone()).await;
-        let addresses = free_addresses();
-        let mut placeholders = vec![
-            ("other", other.url()),
-            ("other_address", other.address.clone()),
-            ("listen", addresses.0.clone()),
-            ("admin_listen", addresses.1.clone()),
-            ("folder", folder.path().display().to_string()),
-            ("config", folder.path().join("toolgate.yaml").display().to_string()),
-        ];
-        let with_other = case.scenario(&placeholders)?;
-        let scripts = with_other.tools.iter().map(|(path, replies)| (path.clone(), replies.to_vec())).collect();
-        let tools = Server::start(Script::ByPath(scripts), stage.clone()).await;
-        let upstream = Server::start(Script::InOrder(with_other.upstream.clone(), draft.strict), stage.clone()).await;
-        placeholders.extend([("upstream", upstream.url()), ("tools", tools.url())]);
-        placeholders.extend([("upstream_address", upstream.address.clone()), ("tools_address", tools.address.clone())]);
-        let house = Self {
-            scenario: case.scenario(&placeholders)?,
-            mode: case.mode,
-            stage,
-            folder,
-            upstream,
-            tools,
-            other,
-            addresses,
-            placeholders,
-        };
+        let stand = Stand::open(|placeholders| {
+            let scenario = case.scenario(placeholders)?;
+            let tools = scenario.tools.iter().map(|(path, replies)| (path.clone(), replies.to_vec())).collect();
+            Ok(Scripts { upstream: scenario.upstream, tools, strict: scenario.strict })
+        })
+        .await?;
+        let house = Self { scenario: case.scenario(&stand.placeholders)?, mode: case.mode, stand };
         house.write_files()?;
         Ok(house)
     }
@@ -87,11 +68,11 @@ impl House {
     fn write_files(&self) -> Result<(), String> {
         let text = match &self.scenario.config_text {
             Some(text) => text.clone(),
-            None => configuration(self.scenario.config.clone(), &self.placeholders)?,
+            None => configuration(self.scenario.config.clone(), &self.stand.placeholders)?,
         };
-        self.folder.write("toolgate.yaml", &text);
+        self.stand.folder.write("toolgate.yaml", &text);
         for (name, text) in &self.scenario.files {
-            self.folder.write(name, text);
+            self.stand.folder.write(name, text);
         }
         Ok(())
     }
@@ -101,11 +82,11 @@ impl House {
     }
 
     async fn gateway(&self) -> Result<Gateway, String> {
-        Gateway::start(&self.folder, self.addresses.clone(), &self.env()).await
+        Gateway::start(&self.stand.folder, self.stand.addresses.clone(), &self.env()).await
     }
 
     async fn run(&self, run: &Run, report: &mut Report) -> Result<(), String> {
-        let output = command(&self.folder, &run.args, &self.env()).await?;
+        let output = command(&self.stand.folder, &run.args, &self.env()).await?;
         let printed = format!("{}{}", output.stdout, output.stderr);
         let what = format!("toolgate {}", run.args.join(" "));
         report.check(&format!("{what}: exit code"), &json!(run.exit), &json!(output.exit));
@@ -133,7 +114,7 @@ impl House {
         let last = scenario.requests.len() - 1;
         for (at, ask) in scenario.requests.iter().enumerate() {
             let address = if ask.admin { &gateway.admin } else { &gateway.address };
-            let response = send(address, ask.steps(self.mode), &self.stage).await;
+            let response = send(address, ask.steps(self.mode), &self.stand.stage).await;
             let expected = ask.expect.as_ref().or(scenario.expect.caller.as_ref().filter(|_| at == last));
             let expected = expected.cloned().unwrap_or_default();
             self.judge_response(gateway, ask, at, &expected, &response, report).await;
@@ -236,7 +217,7 @@ impl House {
 
     fn judge_servers(&self, expect: &Expect, report: &mut Report) {
         for (name, server, expected) in
-            [("the upstream", &self.upstream, &expect.upstream), ("the tool server", &self.tools, &expect.tools)]
+            [("the upstream", &self.stand.upstream, &expect.upstream), ("the tool server", &self.stand.tools, &expect.tools)]
         {
             let received = server.received();
             for complaint in server.complaints() {
@@ -249,10 +230,10 @@ impl House {
                 check_clean(report, name, request);
             }
         }
-        let strays = self.other.received().len();
+        let strays = self.stand.other.received().len();
         report.fault_if(strays > 0, || format!("the other server: expected no request, seen {strays}"));
         if let Some(expected) = expect.tools_side_by_side {
-            report.check("tools side by side", &json!(expected), &json!(self.tools.most_in_hand()));
+            report.check("tools side by side", &json!(expected), &json!(self.stand.tools.most_in_hand()));
         }
     }
 

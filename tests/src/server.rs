@@ -79,10 +79,14 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts to listen.
+    /// Starts to serve on a free port.
     pub async fn start(script: Script, stage: Stage) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address").to_string();
+        Self::on(listen().await, script, stage)
+    }
+
+    /// Starts to serve.
+    pub fn on(listener: TcpListener, script: Script, stage: Stage) -> Self {
+        let address = address(&listener);
         let inner = Arc::new(Inner { script, record: Mutex::default(), news: Notify::new(), stage });
         let task = tokio::spawn(accept(listener, Arc::clone(&inner)));
         Self { address, inner, task }
@@ -119,6 +123,16 @@ impl Server {
         }
         complaints
     }
+}
+
+/// A free port on loopback.
+pub async fn listen() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.expect("a free port")
+}
+
+/// Where a listener listens.
+pub fn address(listener: &TcpListener) -> String {
+    listener.local_addr().expect("an address").to_string()
 }
 
 impl Inner {
