@@ -1,12 +1,17 @@
 //! The way a request travels, and everything around it.
 
+pub mod admin;
+pub mod callers;
+pub mod cli;
 pub mod failure;
 pub mod gateway;
 pub mod intake;
 pub mod prepared;
 pub mod provider;
+pub mod reload;
 pub mod reply;
 pub mod serve;
+pub mod server;
 pub mod talk;
 pub mod telemetry;
 pub mod trace;

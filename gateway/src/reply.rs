@@ -132,7 +132,7 @@ pub async fn answer(road: Road, outlet: Outlet, trace: HeaderValue, keep_alive: 
     let mut stream = Stream { road: Some(road), outlet, interval: keep_alive, keep_alive: None };
     let whole = std::future::poll_fn(|cx| stream.poll_begin(cx)).await;
     let mut response = match whole {
-        Some(whole) => whole.response.map(|body| Body(State::Whole(Some(body)))),
+        Some(whole) => whole.response.map(Body::whole),
         None => stream_head(Body(State::Stream(stream))),
     };
     response.headers_mut().insert(TRACE, trace);
@@ -150,6 +150,13 @@ fn stream_head(body: Body) -> Response<Body> {
 
 /// What the server sends as a body.
 pub struct Body(State);
+
+impl Body {
+    /// A body that is there already.
+    pub fn whole(body: Bytes) -> Self {
+        Self(State::Whole(Some(body)))
+    }
+}
 
 enum State {
     Whole(Option<Bytes>),

@@ -89,6 +89,9 @@ pub struct Run {
     pub gate: Vec<Judged>,
     /// What else a reader should know.
     pub notes: Vec<&'static str>,
+    /// Whether it is a run that is kept, and no look-up, nor a request that was turned away at the door: a flood of those would push out the
+    /// runs of others.
+    pub is_kept: bool,
 }
 
 /// How a run ended.
@@ -218,6 +221,7 @@ impl Run {
             rounds: Vec::new(),
             gate: Vec::new(),
             notes: Vec::new(),
+            is_kept: false,
         }
     }
 

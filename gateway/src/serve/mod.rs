@@ -33,8 +33,20 @@ pub async fn answer(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
     let id = trace_id(request.headers());
     let outlet = Outlet::default();
     let road = Box::pin(road(gateway.clone(), request, outlet.clone(), id));
-    let trace = HeaderValue::try_from(id.to_string()).unwrap_or(HeaderValue::from_static(""));
-    reply::answer(road, outlet, trace, keep_alive()).await
+    reply::answer(road, outlet, header(id), keep_alive()).await
+}
+
+/// Answers a request whose length can be read in two ways: nothing of it is believed, the connection ends with it.
+pub fn ambiguous() -> Response<Body> {
+    let why = "and `transfer-encoding` must not both be there";
+    let mut response = Whole::failure(&Failure::InvalidRequest("content-length", why.to_owned())).response.map(Body::whole);
+    response.headers_mut().insert(reply::TRACE, header(TraceId::random()));
+    response
+}
+
+fn header(id: TraceId) -> HeaderValue {
+    // Hexadecimal digits are always a header value.
+    HeaderValue::try_from(id.to_string()).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// The interval of the contract, or what a test sets in its place.
@@ -75,9 +87,10 @@ async fn serve(
     let route = Route::find(&head.method, head.uri.path())?;
     let config = gateway.config();
     let caller = intake::caller(&config, &head.headers)?;
+    record.run.caller = Some(caller.clone());
     let list = match route {
         Route::Chat => {
-            record.run.caller = Some(caller.clone());
+            record.run.is_kept = true;
             return chat::serve(gateway, caller, &head.headers, incoming, outlet, record).await;
         }
         Route::Models => lists::models(&config, &caller),

@@ -60,15 +60,14 @@ impl Drop for Recording {
     }
 }
 
-/// Writes a record down. Requests that were turned away at the door are counted and logged, but keep nothing: a flood of them would push
-/// out the traces of those that were let in.
+/// Writes a record down.
 pub(crate) fn settle(gateway: &Gateway, run: Run) {
     let config = gateway.config();
     let model = run.model.as_ref().map_or("unknown", |model| model_label(&config, model.as_str()));
     let key = run.caller.as_ref().map_or("unknown", |caller| caller.label());
     count(&gateway.metrics, &run, model, key);
     log(&run, key);
-    if run.caller.is_some() {
+    if run.is_kept {
         gateway.traces.keep(run, config.privacy);
     }
 }

@@ -53,11 +53,15 @@ pub fn start(format: LogFormat, level: Level) {
     }
 }
 
-/// The listener library tells at `info` what operators do not need to know; that is `debug` to us.
+/// Whether a line is written. What libraries tell below `info` may hold the bytes of a conversation, so it never is; their `info` is chatter
+/// to operators, so it takes `debug`.
 fn wanted(event: &Metadata<'_>, level: Level) -> bool {
-    let chatter = event.target().starts_with("pingora") && *event.level() == Level::INFO;
-    let at = if chatter { Level::DEBUG } else { *event.level() };
-    at <= level
+    let ours = event.target().starts_with("toolgate");
+    match *event.level() {
+        own if ours => own <= level,
+        Level::INFO => level >= Level::DEBUG,
+        other => other <= level.min(Level::WARN),
+    }
 }
 
 /// A panic ends one connection, not the process. What it says may hold a caller's data, so only its place is logged.

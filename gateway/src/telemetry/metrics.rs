@@ -219,9 +219,9 @@ fn status_label(status: u16) -> &'static str {
         502 => "502",
         503 => "503",
         504 => "504",
-        ..=299 => "2xx",
-        300..=399 => "3xx",
-        400..=499 => "4xx",
+        other if other < 300 => "2xx",
+        other if other < 400 => "3xx",
+        other if other < 500 => "4xx",
         _ => "5xx",
     }
 }

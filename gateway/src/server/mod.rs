@@ -1,0 +1,260 @@
+//! The process while it serves: its listeners, its threads, and the ways to its end.
+//!
+//! The callers' connections have a runtime of their own, a thread a processor. The main thread keeps the admin listener, the signals and
+//! the reloads, so that probes are answered whatever the callers do. A drain refuses new requests and waits for the running ones; a
+//! hand-over gives the listening sockets to the next process, and then waits likewise. In both, the admin listener goes last.
+
+mod connection;
+mod connections;
+mod line;
+mod listen;
+mod peer;
+mod tls;
+mod upgrade;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pingora_core::server::{Fds, ListenFds};
+use pingora_core::services::Service as _;
+use pingora_core::services::listening::Service;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+use self::connection::Reception;
+use self::connections::Connections;
+use self::listen::Bound;
+use crate::admin::Admin;
+use crate::gateway::{Departures, Gateway};
+use crate::reload::Reloader;
+
+pub use self::connection::Answer;
+pub use self::upgrade::meeting_place;
+
+/// Names are resolved and files are read on these threads; they go when they are not needed.
+const BLOCKING_THREADS: usize = 16;
+/// How long two processes accept side by side when one takes over from the other.
+const SIDE_BY_SIDE: Duration = Duration::from_secs(2);
+/// What tasks have to end in when the process does.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
+
+/// Why the gateway cannot serve.
+#[derive(Debug)]
+pub enum CannotServe {
+    /// What the configuration names is unusable.
+    Input(String),
+    /// A port, or the process to take over from, is not there.
+    Dependency(String),
+}
+
+/// Serves callers and operators until a signal ends it.
+///
+/// # Errors
+/// Why it could not begin. Once it serves, it ends well.
+pub fn run<A: Answer>(start: Start<A>) -> Result<(), CannotServe> {
+    let config = start.gateway.config();
+    let tls = config.server.tls.as_ref().map(tls::acceptor).transpose().map_err(CannotServe::Input)?;
+    let sockets = Sockets::open(&start).map_err(CannotServe::Dependency)?;
+    let callers = runtime_of_callers().map_err(dependency)?;
+    let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(dependency)?;
+    main.block_on(async {
+        let connections = Arc::new(Connections::default());
+        let reception = Reception { answer: start.callers, tls, connections: Arc::clone(&connections) };
+        let stop = watch::Sender::new(false);
+        listen(callers.handle(), "callers", &sockets.callers, reception, &sockets.fds, stop.subscribe());
+        let admin = Arc::new(Admin::new(Arc::clone(&start.gateway), Arc::clone(&start.reloader)));
+        let reception = Reception { answer: admin, tls: None, connections: Arc::default() };
+        listen(&Handle::current(), "admin", &sockets.admin, reception, &sockets.fds, stop.subscribe());
+        let mut signals = Signals::new().map_err(dependency)?;
+        let reloading = tokio::spawn(start.reloader.watch());
+        let settling = tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
+        info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
+        let running = Running { gateway: &start.gateway, connections: &connections, sockets: &sockets, stop: &stop };
+        running.until_the_end(&mut signals, &start.meeting_place).await;
+        reloading.abort();
+        settling.abort();
+        // The listeners take a vanished sender for a fault.
+        stop.send_replace(true);
+        Ok(())
+    })?;
+    end(callers, main);
+    Ok(())
+}
+
+/// What is needed to begin.
+pub struct Start<A> {
+    /// What every request shares.
+    pub gateway: Arc<Gateway>,
+    /// Who answers callers.
+    pub callers: Arc<A>,
+    /// Who reads the configuration again.
+    pub reloader: Arc<Reloader>,
+    /// Where two processes meet to hand over sockets.
+    pub meeting_place: PathBuf,
+    /// The records of requests whose callers went away.
+    pub departures: Departures,
+    /// Whether to take the sockets of the process that runs already.
+    pub take_over: bool,
+}
+
+fn dependency(error: std::io::Error) -> CannotServe {
+    CannotServe::Dependency(error.to_string())
+}
+
+/// The listening sockets.
+struct Sockets {
+    fds: ListenFds,
+    callers: Bound,
+    admin: Bound,
+}
+
+impl Sockets {
+    fn open<A>(start: &Start<A>) -> Result<Self, String> {
+        let server = &start.gateway.config().server;
+        let mut fds = if start.take_over { upgrade::take_over(&start.meeting_place)? } else { Fds::new() };
+        listen::close_others(&mut fds, &[&server.listen, &server.admin_listen]);
+        let callers = Bound::bind(&server.listen, &mut fds)?;
+        let admin = Bound::bind(&server.admin_listen, &mut fds)?;
+        Ok(Self { fds: Arc::new(Mutex::new(fds)), callers, admin })
+    }
+}
+
+/// Accepts connections until `stop` says otherwise.
+fn listen<A: Answer>(
+    runtime: &Handle,
+    name: &str,
+    socket: &Bound,
+    reception: Reception<A>,
+    fds: &ListenFds,
+    stop: watch::Receiver<bool>,
+) {
+    let mut service = Service::new(name.to_owned(), reception);
+    service.add_listener(socket.endpoint());
+    let fds = Arc::clone(fds);
+    runtime.spawn(async move { service.start_service(Some(fds), stop, 1).await });
+}
+
+fn runtime_of_callers() -> std::io::Result<Runtime> {
+    let threads = available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("callers")
+        .enable_all()
+        .build()
+}
+
+/// The signals that end a process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+}
+
+/// What a signal asks for.
+enum Wish {
+    End,
+    HandOver,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.terminate.recv() => Wish::End,
+            _ = self.interrupt.recv() => Wish::End,
+            _ = self.quit.recv() => Wish::HandOver,
+        }
+    }
+}
+
+/// A process that serves.
+struct Running<'a> {
+    gateway: &'a Gateway,
+    connections: &'a Connections,
+    sockets: &'a Sockets,
+    stop: &'a watch::Sender<bool>,
+}
+
+impl Running<'_> {
+    async fn until_the_end(&self, signals: &mut Signals, place: &std::path::Path) {
+        loop {
+            match signals.next().await {
+                Wish::End => return self.drain(signals).await,
+                Wish::HandOver if self.hand_over(place).await => return self.leave(signals).await,
+                Wish::HandOver => warn!("the hand-over failed; this process goes on serving"),
+            }
+        }
+    }
+
+    /// Refuses new requests, and waits for the running ones. The sockets stay open to say so.
+    async fn drain(&self, signals: &mut Signals) {
+        info!(in_flight = self.gateway.in_flight(), "draining");
+        self.gateway.drain();
+        self.finish(signals).await;
+        self.sockets.callers.remove();
+        self.sockets.admin.remove();
+    }
+
+    /// Gives the sockets away. Whether somebody took them.
+    #[expect(clippy::disallowed_methods, reason = "waited for here; the library sleeps while it tries")]
+    async fn hand_over(&self, place: &std::path::Path) -> bool {
+        info!("handing over");
+        let (fds, place) = (Arc::clone(&self.sockets.fds), place.to_owned());
+        let given = tokio::task::spawn_blocking(move || upgrade::hand_over(&fds, &place)).await;
+        match given {
+            Ok(Ok(())) => true,
+            Ok(Err(why)) => {
+                warn!("{why}");
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Leaves new connections to the next process, and waits for the requests that run here.
+    async fn leave(&self, signals: &mut Signals) {
+        tokio::select! {
+            () = sleep(SIDE_BY_SIDE) => {}
+            _ = signals.next() => {}
+        }
+        self.stop.send_replace(true);
+        info!(in_flight = self.gateway.in_flight(), "handed over");
+        self.finish(signals).await;
+    }
+
+    /// Waits until the last answer has gone out, the grace is over, or a second signal comes.
+    async fn finish(&self, signals: &mut Signals) {
+        self.connections.close();
+        let last = async {
+            self.gateway.idle().await;
+            self.connections.none().await;
+        };
+        tokio::select! {
+            done = timeout(self.gateway.config().server.shutdown_grace, last) => match done {
+                Ok(()) => info!("the last request is done"),
+                Err(_) => warn!(in_flight = self.gateway.in_flight(), "the grace is over; what still runs is cut"),
+            },
+            _ = signals.next() => warn!(in_flight = self.gateway.in_flight(), "told twice; what still runs is cut"),
+        }
+    }
+}
+
+/// Ends the threads; the callers' first, since their tasks may still have something to tell.
+fn end(callers: Runtime, main: Runtime) {
+    callers.shutdown_timeout(LAST_MOMENT);
+    main.shutdown_background();
+}

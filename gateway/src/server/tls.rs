@@ -1,0 +1,59 @@
+//! TLS on the callers' listener: the operator's certificate, HTTP/2 and HTTP/1.1 by ALPN, and client certificates where they are asked for.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+use toolgate_config::server::Tls;
+
+/// Reads the files and makes an acceptor of them.
+///
+/// # Errors
+/// A sentence for the operator that names the file.
+pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
+    let builder = ServerConfig::builder();
+    let builder = match &tls.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(bundle) => builder.with_client_cert_verifier(verifier(bundle)?),
+    };
+    let mut config = builder
+        .with_single_cert(certificates(&tls.cert)?, private_key(&tls.key)?)
+        .map_err(|error| format!("{} and {} do not go together: {error}", tls.cert.display(), tls.key.display()))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn verifier(bundle: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(bundle)? {
+        roots.add(certificate).map_err(|error| format!("{}: {error}", bundle.display()))?;
+    }
+    WebPkiClientVerifier::builder(Arc::new(roots)).build().map_err(|error| format!("{}: {error}", bundle.display()))
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read: Result<Vec<_>, _> = rustls_pemfile::certs(&mut open(file)?).collect();
+    match read {
+        Ok(found) if found.is_empty() => Err(format!("{}: there is no certificate in it", file.display())),
+        Ok(found) => Ok(found),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+    }
+}
+
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    match rustls_pemfile::private_key(&mut open(file)?) {
+        Ok(Some(key)) => Ok(key),
+        Ok(None) => Err(format!("{}: there is no private key in it", file.display())),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+    }
+}
+
+fn open(file: &Path) -> Result<BufReader<File>, String> {
+    File::open(file).map(BufReader::new).map_err(|error| format!("{}: {error}", file.display()))
+}
