@@ -9,6 +9,7 @@ mod models;
 mod providers;
 mod server;
 mod template;
+mod tls;
 mod tools;
 mod url;
 
@@ -85,7 +86,7 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     let keys = keys::keys(file, faults);
     let server = server?;
     Some(Config {
-        watched: server.tls.iter().flat_map(server::files).cloned().collect(),
+        watched: server.tls.iter().flat_map(tls::files).cloned().collect(),
         server,
         auth: auth?,
         providers,

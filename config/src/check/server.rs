@@ -1,20 +1,20 @@
-//! `server:`: listeners, TLS, the admin token.
+//! `server:`: listeners and the admin token.
 
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::tls;
 use crate::address::Listen;
 use crate::place::Faults;
 use crate::raw::{self, At, Given, Text};
 use crate::secret::Secret;
-use crate::server::{Server, Tls};
+use crate::server::Server;
 
 pub(super) fn server(raw: &raw::Server, folder: &Path, faults: &mut Faults) -> Option<Server> {
     let listen = listen(&raw.listen, faults);
     let admin_listen = self::listen(&raw.admin_listen, faults);
     let admin_token = admin_token(raw, admin_listen.as_ref(), faults);
     let tls = match raw.tls.optional() {
-        Some(Some(raw)) => tls(&raw.value, folder, faults).map(Some),
+        Some(Some(raw)) => tls::tls(&raw.value, folder, faults).map(Some),
         Some(None) => Some(None),
         None => None,
     };
@@ -29,11 +29,6 @@ pub(super) fn server(raw: &raw::Server, folder: &Path, faults: &mut Faults) -> O
         max_concurrent: raw.max_concurrent.value()?.0 as usize,
         shutdown_grace: *raw.shutdown_grace.value()?,
     })
-}
-
-/// The files of a TLS section.
-pub(super) fn files(tls: &Tls) -> impl Iterator<Item = &PathBuf> {
-    [&tls.cert, &tls.key].into_iter().chain(&tls.client_ca)
 }
 
 fn listen(raw: &Given<Text>, faults: &mut Faults) -> Option<Listen> {
@@ -73,46 +68,4 @@ pub(super) fn credential(raw: &At<Text>, faults: &mut Faults) -> Option<Secret> 
     };
     faults.add(&raw.place, fault);
     None
-}
-
-fn tls(raw: &raw::Tls, folder: &Path, faults: &mut Faults) -> Option<Tls> {
-    let cert = pem(&raw.cert, folder, Pem::Certificate, faults);
-    let key = pem(&raw.key, folder, Pem::Key, faults);
-    let client_ca = match raw.client_ca.is_absent() {
-        true => Some(None),
-        false => pem(&raw.client_ca, folder, Pem::Certificate, faults).map(Some),
-    };
-    Some(Tls { cert: cert?, key: key?, client_ca: client_ca? })
-}
-
-#[derive(Clone, Copy)]
-enum Pem {
-    Certificate,
-    Key,
-}
-
-fn pem(raw: &Given<Text>, folder: &Path, kind: Pem, faults: &mut Faults) -> Option<PathBuf> {
-    let At { value, place } = raw.get()?;
-    let path = folder.join(value.whole().as_ref());
-    let content =
-        faults.take(place, std::fs::read(&path).map_err(|error| format!("`{}` cannot be read: {error}", value.written)))?;
-    if !holds(kind, &content) {
-        let wanted = match kind {
-            Pem::Certificate => "certificate",
-            Pem::Key => "private key",
-        };
-        faults.add(place, format!("`{}` holds no {wanted} in PEM form", value.written));
-        return None;
-    }
-    Some(path)
-}
-
-fn holds(kind: Pem, content: &[u8]) -> bool {
-    let mut reader = BufReader::new(content);
-    match kind {
-        Pem::Certificate => {
-            rustls_pemfile::certs(&mut reader).collect::<Result<Vec<_>, _>>().is_ok_and(|certs| !certs.is_empty())
-        }
-        Pem::Key => matches!(rustls_pemfile::private_key(&mut reader), Ok(Some(_))),
-    }
 }
