@@ -65,6 +65,9 @@ fn tls_files_are_read() {
              1:41: server.tls.key: `Cargo.toml` holds no private key in PEM form\n\
              1:64: server.tls.client_ca: `Cargo.toml` holds no certificate in PEM form",
         ),
-        ("server: { tls: { cert: tests/config/cert.pem, key: tests/config/other-key.pem } }\n", ""),
+        (
+            "server: { tls: { cert: tests/config/cert.pem, key: tests/config/other-key.pem } }\n",
+            "1:52: server.tls.key: this is not the key of the certificate",
+        ),
     ]);
 }
