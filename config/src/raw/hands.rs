@@ -151,14 +151,3 @@ impl Shape for EgressEntry {
         json!({ "anyOf": [Text::schema(), EgressHost::schema()] })
     }
 }
-
-impl<T: Shape> Shape for At<T> {
-    fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
-        let place = Place::at(node.spot, &place.path);
-        T::read(node, &place, faults).map(|value| Self { value, place })
-    }
-
-    fn schema() -> Json {
-        T::schema()
-    }
-}

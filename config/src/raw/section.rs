@@ -102,6 +102,17 @@ pub(crate) struct At<T> {
     pub(crate) place: Place,
 }
 
+impl<T: Shape> Shape for At<T> {
+    fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
+        let place = Place::at(node.spot, &place.path);
+        T::read(node, &place, faults).map(|value| Self { value, place })
+    }
+
+    fn schema() -> Json {
+        T::schema()
+    }
+}
+
 /// What has become of a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Given<T> {

@@ -307,9 +307,10 @@ impl Shape for Later {
         json!({ "not": {} })
     }
 
+    // The key is refused, whatever its value.
     fn read_entry(entry: &Entry<Text>, path: &str, faults: &mut Faults) -> Option<At<Self>> {
-        Self::read(&entry.value, &Place::at(entry.spot, path), faults)
-            .map(|value| At { value, place: Place::at(entry.spot, path) })
+        let place = Place::at(entry.spot, path);
+        Self::read(&entry.value, &place, faults).map(|value| At { value, place })
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) fn parse(text: &str) -> Result<Node<String>, (Spot, String)> {
 
 fn options() -> Options {
     serde_saphyr::options! {
+        // Hundreds of tools may share one anchor; what aliases expand to is bounded by the number of nodes.
+        budget: serde_saphyr::budget! { enforce_alias_anchor_ratio: false },
         // Both are passed on, so that the fault can name both places.
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         // `off`, `no` and `on` are words here, as in YAML 1.2.
@@ -197,6 +199,12 @@ mod tests {
             let (spot, message) = parse(text).unwrap_err();
             assert_eq!(format!("{}:{}: {message}", spot.line, spot.column), fault);
         }
+    }
+
+    #[test]
+    fn one_anchor_may_be_used_by_many() {
+        let text = format!("a: &a {{ k: 1 }}\nb: [{}]\n", vec!["*a"; 500].join(", "));
+        assert!(parse(&text).is_ok());
     }
 
     #[test]

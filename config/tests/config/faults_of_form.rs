@@ -3,6 +3,34 @@
 use super::refused;
 
 #[test]
+fn no_fault_hides_another_and_all_are_in_the_order_of_the_file() {
+    refused([(
+        "tools:\n  - { name: t, group: labb, http: { url: 'https://{x}/' }, timeout: 5 }\n\
+         models:\n  m: { provider: mok, tool: {}, tools: { max_rounds: 21 } }\n\
+         providers:\n  mock: { kind: openai_compatable, api_key: '${NOWHERE}' }\n\
+         groups:\n  lab: { data_clas: internal }\n\
+         server: { listen: here }\n",
+        "2:23: tools[0].group: no group is named `labb`; allowed: lab; nearest: lab\n\
+         2:42: tools[0].http.url: scheme, host and port hold no parameter: where a request goes is not the model's business\n\
+         2:69: tools[0].timeout: wrong type: a number; allowed: a duration longer than zero: 250ms, 10s, 5m, 1h, 30d\n\
+         4:18: models.m.provider: no provider is named `mok`; allowed: mock; nearest: mock\n\
+         4:23: models.m.tool: unknown key; allowed: provider, upstream_model, system_prompt, params, tools, stream_hold, fallback; nearest: tools\n\
+         4:54: models.m.tools.max_rounds: 21 is not a whole number from 1 to 20\n\
+         6:17: providers.mock.kind: unknown word `openai_compatable`; allowed: openai, openai_compatible; nearest: openai_compatible\n\
+         6:45: providers.mock.api_key: the environment variable `NOWHERE` is not set\n\
+         8:10: groups.lab.data_clas: unknown key; allowed: enabled, data_class, personal, egress, trust_zone; nearest: data_class\n\
+         9:19: server.listen: `here` is no address; allowed: 127.0.0.1:8080, [::1]:8080, 0.0.0.0:8080, unix:/path",
+    )]);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_fault_of_the_file() {
+    let faults = toolgate_config::check::load(std::path::Path::new("/nowhere/toolgate.yaml")).unwrap_err();
+    let shown: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["/nowhere/toolgate.yaml:1:1: the file cannot be read: No such file or directory (os error 2)"]);
+}
+
+#[test]
 fn what_is_no_mapping_is_no_configuration() {
     refused([
         ("", "1:1: wrong type: nothing; allowed: a mapping"),
