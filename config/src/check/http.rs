@@ -25,9 +25,9 @@ pub(super) fn work(
     let url = url(raw, parameters, reach, faults);
     let more = query(raw, parameters, faults);
     let headers = headers(raw, parameters, faults);
+    let select = select(raw, faults);
     let method = *raw.method.value()?;
     let body = body(raw, method, faults);
-    let select = select(raw, faults);
     let Url { origin, path, mut query } = url?;
     query.extend(more?);
     Some(HttpWork { method, origin, path, query, headers: headers?, body: body?, errors: *raw.errors.value()?, select: select? })

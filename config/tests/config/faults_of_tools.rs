@@ -273,7 +273,8 @@ fn bodies_and_pointers() {
         ),
         (
             "{ url: 'https://shop.example.org/', method: TRACE, select: '/a~' }",
-            "5:55: tools[0].http.method: unknown word `TRACE`; allowed: GET, HEAD, POST, PUT, PATCH, DELETE",
+            "5:55: tools[0].http.method: unknown word `TRACE`; allowed: GET, HEAD, POST, PUT, PATCH, DELETE\n\
+             5:70: tools[0].http.select: `/a~` is no JSON pointer; allowed: `/data`, `/items/0` (`~` is written `~0`, a slash in a name `~1`)",
         ),
     ]);
 }
