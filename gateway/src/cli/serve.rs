@@ -9,7 +9,7 @@ use super::{Failure, File, load};
 use crate::callers::Callers;
 use crate::gateway::Gateway;
 use crate::reload::Reloader;
-use crate::server::{self, CannotServe, Start};
+use crate::server::{self, Certificates, Start};
 use crate::telemetry::log;
 
 #[derive(Debug, Args)]
@@ -31,24 +31,18 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
     log::start(config.telemetry.log, level);
     raise_file_limit();
     let (gateway, departures) = Gateway::new(config).map_err(|error| Failure::Input(error.to_string()))?;
+    let tls = gateway.config().server.tls.as_ref().map(Certificates::read).transpose();
+    let certificates = tls.map_err(Failure::Input)?.map(Arc::new);
     let start = Start {
         callers: Arc::new(Callers::new(Arc::clone(&gateway))),
-        reloader: Arc::new(Reloader::new(Arc::clone(&gateway), command.file.config.clone())),
+        reloader: Arc::new(Reloader::new(Arc::clone(&gateway), command.file.config.clone(), certificates.clone())),
+        certificates,
         meeting_place: meeting_place(command)?,
         take_over: command.upgrade,
         departures,
         gateway,
     };
-    server::run(start).map_err(Failure::from)
-}
-
-impl From<CannotServe> for Failure {
-    fn from(error: CannotServe) -> Self {
-        match error {
-            CannotServe::Input(text) => Self::Input(text),
-            CannotServe::Dependency(text) => Self::Dependency(text),
-        }
-    }
+    server::run(start).map_err(Failure::Dependency)
 }
 
 fn meeting_place(command: &Serve) -> Result<PathBuf, Failure> {

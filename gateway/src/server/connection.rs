@@ -22,12 +22,12 @@ use pingora_core::protocols::Stream;
 use pingora_core::protocols::l4::stream::Stream as L4Stream;
 use pingora_core::server::ShutdownWatch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout, timeout_at};
-use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
 use super::connections::Connections;
 use super::line::{Line, MAX_HEAD, Opening, Shared, Transport};
 use super::peer::Peer;
+use super::tls::Certificates;
 
 /// Requests that one HTTP/2 connection may have open.
 const MAX_STREAMS: u32 = 256;
@@ -54,7 +54,7 @@ pub trait Answer: Send + Sync + 'static {
 /// A listener's side of its connections.
 pub(super) struct Reception<A> {
     pub(super) answer: Arc<A>,
-    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) tls: Option<Arc<Certificates>>,
     pub(super) connections: Arc<Connections>,
 }
 
@@ -67,7 +67,7 @@ impl<A: Answer> ServerApp for Reception<A> {
         let patience = self.answer.header_timeout();
         match &self.tls {
             None => self.receive(Line::new(*stream, peer, patience), false).await,
-            Some(tls) => match timeout(patience, tls.accept(*stream)).await {
+            Some(tls) => match timeout(patience, tls.acceptor().accept(*stream)).await {
                 Ok(Ok(stream)) => {
                     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                     self.receive(Line::new(stream, peer, patience), http2).await;
@@ -143,11 +143,14 @@ impl<A: Answer> Reception<A> {
         let _ = poll_fn(|cx| Poll::Ready(told.as_mut().poll(cx))).await;
         let mut is_closing = false;
         let end = poll_fn(|cx| {
-            if !is_closing && self.connections.is_closing() {
+            let mut polled = connection.as_mut().poll(cx);
+            // hyper drops a connection that is closed before it has read anything, so it reads first.
+            if polled.is_pending() && !is_closing && self.connections.is_closing() {
                 is_closing = true;
                 connection.as_mut().close();
+                polled = connection.as_mut().poll(cx);
             }
-            if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+            if let Poll::Ready(end) = polled {
                 return Poll::Ready(End::Closed(end));
             }
             line.with(|line| match line.poll_gone(cx) {

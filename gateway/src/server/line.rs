@@ -328,3 +328,23 @@ impl<S: Transport> AsyncWrite for Shared<S> {
         self.with(|line| Pin::new(&mut line.stream).poll_shutdown(cx))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_found_in_the_head_alone() {
+        let table: [(&[u8], bool); 6] = [
+            (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n", true),
+            (b"POST / HTTP/1.1\r\nCONTENT-Length:5\r\ntransfer-encoding: chunked\r\n\r\n", true),
+            (b"POST / HTTP/1.1\ncontent-length : 5\n\n", true),
+            (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\ncontent-length: 5\r\n", false),
+            (b"POST / HTTP/1.1\r\nx-content-length: 5\r\n\r\n", false),
+            (b"", false),
+        ];
+        for (head, found) in table {
+            assert_eq!(names_a_length(head), found, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}

@@ -35,55 +35,48 @@ use crate::gateway::{Departures, Gateway};
 use crate::reload::Reloader;
 
 pub use self::connection::Answer;
+pub use self::tls::Certificates;
 pub use self::upgrade::meeting_place;
 
 /// Names are resolved and files are read on these threads; they go when they are not needed.
 const BLOCKING_THREADS: usize = 16;
 /// How long two processes accept side by side when one takes over from the other.
 const SIDE_BY_SIDE: Duration = Duration::from_secs(2);
-/// What tasks have to end in when the process does.
+/// What blocking work has to end in when the process does.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
-
-/// Why the gateway cannot serve.
-#[derive(Debug)]
-pub enum CannotServe {
-    /// What the configuration names is unusable.
-    Input(String),
-    /// A port, or the process to take over from, is not there.
-    Dependency(String),
-}
+/// What records have to be settled in when the process ends.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// Serves callers and operators until a signal ends it.
 ///
 /// # Errors
-/// Why it could not begin. Once it serves, it ends well.
-pub fn run<A: Answer>(start: Start<A>) -> Result<(), CannotServe> {
-    let config = start.gateway.config();
-    let tls = config.server.tls.as_ref().map(tls::acceptor).transpose().map_err(CannotServe::Input)?;
-    let sockets = Sockets::open(&start).map_err(CannotServe::Dependency)?;
-    let callers = runtime_of_callers().map_err(dependency)?;
-    let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(dependency)?;
+/// A sentence for the operator: a port, or the process to take over from, is not there. Once it serves, it ends well.
+pub fn run<A: Answer>(start: Start<A>) -> Result<(), String> {
+    let sockets = Sockets::open(&start)?;
+    let callers = runtime_of_callers().map_err(told)?;
+    let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(told)?;
     main.block_on(async {
         let connections = Arc::new(Connections::default());
-        let reception = Reception { answer: start.callers, tls, connections: Arc::clone(&connections) };
+        let reception = Reception { answer: start.callers, tls: start.certificates, connections: Arc::clone(&connections) };
         let stop = watch::Sender::new(false);
         listen(callers.handle(), "callers", &sockets.callers, reception, &sockets.fds, stop.subscribe());
         let admin = Arc::new(Admin::new(Arc::clone(&start.gateway), Arc::clone(&start.reloader)));
         let reception = Reception { answer: admin, tls: None, connections: Arc::default() };
         listen(&Handle::current(), "admin", &sockets.admin, reception, &sockets.fds, stop.subscribe());
-        let mut signals = Signals::new().map_err(dependency)?;
+        let mut signals = Signals::new().map_err(told)?;
         let reloading = tokio::spawn(start.reloader.watch());
-        let settling = tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
+        tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
         info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
         let running = Running { gateway: &start.gateway, connections: &connections, sockets: &sockets, stop: &stop };
         running.until_the_end(&mut signals, &start.meeting_place).await;
         reloading.abort();
-        settling.abort();
         // The listeners take a vanished sender for a fault.
         stop.send_replace(true);
-        Ok(())
+        Ok::<_, String>(())
     })?;
-    end(callers, main);
+    // The requests that are cut now still have their records settled, by a task of the main thread.
+    callers.shutdown_timeout(LAST_MOMENT);
+    main.block_on(async { sleep(LAST_WORDS).await });
     Ok(())
 }
 
@@ -93,6 +86,8 @@ pub struct Start<A> {
     pub gateway: Arc<Gateway>,
     /// Who answers callers.
     pub callers: Arc<A>,
+    /// For TLS on the callers' listener.
+    pub certificates: Option<Arc<Certificates>>,
     /// Who reads the configuration again.
     pub reloader: Arc<Reloader>,
     /// Where two processes meet to hand over sockets.
@@ -103,8 +98,8 @@ pub struct Start<A> {
     pub take_over: bool,
 }
 
-fn dependency(error: std::io::Error) -> CannotServe {
-    CannotServe::Dependency(error.to_string())
+fn told(error: std::io::Error) -> String {
+    error.to_string()
 }
 
 /// The listening sockets.
@@ -251,10 +246,4 @@ impl Running<'_> {
             _ = signals.next() => warn!(in_flight = self.gateway.in_flight(), "told twice; what still runs is cut"),
         }
     }
-}
-
-/// Ends the threads; the callers' first, since their tasks may still have something to tell.
-fn end(callers: Runtime, main: Runtime) {
-    callers.shutdown_timeout(LAST_MOMENT);
-    main.shutdown_background();
 }

@@ -1,10 +1,12 @@
 //! TLS on the callers' listener: the operator's certificate, HTTP/2 and HTTP/1.1 by ALPN, and client certificates where they are asked for.
+//! A certificate that is renewed is taken for the next connection, without a restart.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
@@ -12,11 +14,33 @@ use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 use toolgate_config::server::Tls;
 
-/// Reads the files and makes an acceptor of them.
-///
-/// # Errors
-/// A sentence for the operator that names the file.
-pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
+/// The certificates in force.
+pub struct Certificates(ArcSwap<ServerConfig>);
+
+impl Certificates {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A sentence for the operator that names the file.
+    pub fn read(tls: &Tls) -> Result<Self, String> {
+        server_config(tls).map(|config| Self(ArcSwap::from(config)))
+    }
+
+    /// Reads the files again. What is in force stays so when they are unusable.
+    ///
+    /// # Errors
+    /// A sentence for the operator that names the file.
+    pub fn renew(&self, tls: &Tls) -> Result<(), String> {
+        server_config(tls).map(|config| self.0.store(config))
+    }
+
+    /// What takes the next connection.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.0.load_full())
+    }
+}
+
+fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, String> {
     let builder = ServerConfig::builder();
     let builder = match &tls.client_ca {
         None => builder.with_no_client_auth(),
@@ -26,7 +50,7 @@ pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
         .with_single_cert(certificates(&tls.cert)?, private_key(&tls.key)?)
         .map_err(|error| format!("{} and {} do not go together: {error}", tls.cert.display(), tls.key.display()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Arc::new(config))
 }
 
 fn verifier(bundle: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {

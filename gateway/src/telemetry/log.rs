@@ -57,10 +57,12 @@ pub fn start(format: LogFormat, level: Level) {
 /// to operators, so it takes `debug`.
 fn wanted(event: &Metadata<'_>, level: Level) -> bool {
     let ours = event.target().starts_with("toolgate");
+    // What it says of a hand-over, we say in our words.
+    let repeated = event.target().starts_with("pingora_core::server::transfer_fd");
     match *event.level() {
         own if ours => own <= level,
         Level::INFO => level >= Level::DEBUG,
-        other => other <= level.min(Level::WARN),
+        other => other <= level.min(Level::WARN) && !repeated,
     }
 }
 
