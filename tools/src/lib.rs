@@ -8,4 +8,6 @@ pub mod bound;
 mod http;
 pub mod net;
 pub mod said;
+#[cfg(test)]
+mod scripted;
 pub mod toolbox;

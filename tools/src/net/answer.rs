@@ -1,7 +1,6 @@
 //! An answer: its head, and its body as it comes.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -68,11 +67,14 @@ impl AnswerBody {
         let mut driven = false;
         loop {
             let Some(link) = &mut self.link else { return Poll::Ready(Ok(None)) };
-            // What the connection delivers comes out of `drive` below, so this needs no waker.
-            match Pin::new(&mut self.incoming).poll_frame(&mut Context::from_waker(Waker::noop())) {
+            match link.take(&mut self.incoming) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Some(data) = frame.into_data().ok().filter(|data| !data.is_empty()) {
                         self.waiting = false;
+                        // The last byte of an announced length: nobody has to ask once more for the connection to go back.
+                        if self.incoming.is_end_stream() {
+                            self.give_back();
+                        }
                         return Poll::Ready(Ok(Some(data)));
                     }
                     driven = false;

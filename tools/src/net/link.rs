@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ use super::alarm::Alarm;
 use super::answer::{Answer, AnswerBody};
 use super::dial::Stream;
 use super::error::NetError;
+use super::nudge::Nudge;
 use super::pool::Shelf;
 use super::segments::Segments;
 
@@ -33,6 +35,7 @@ pub(super) struct Link {
     /// `None` once it has ended. Dropping it closes the socket, and hands back a request that it has not begun to write.
     codec: Option<Connection<TokioIo<Stream>, Segments>>,
     sender: SendRequest<Segments>,
+    nudge: Nudge,
     alarm: Alarm,
     shelf: Arc<Shelf>,
     used_before: bool,
@@ -62,7 +65,7 @@ impl Link {
         let mut builder = Builder::new();
         builder.writev(true).max_buf_size(LARGEST_READ).max_header_size(LONGEST_HEAD);
         let (sender, codec) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| NetError::Protocol)?;
-        Ok(Box::new(Self { codec: Some(codec), sender, alarm: Alarm::new(), shelf, used_before: false }))
+        Ok(Box::new(Self { codec: Some(codec), sender, nudge: Nudge::new(), alarm: Alarm::new(), shelf, used_before: false }))
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -88,10 +91,16 @@ impl Link {
 
     /// Lets the connection read and write what it can.
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
+        let cx = &mut self.nudge.towards(cx.waker());
         let ended = self.codec.as_mut().is_some_and(|codec| Pin::new(codec).poll(cx).is_ready());
         if ended {
             self.codec = None;
         }
+    }
+
+    /// Takes a frame out of a body that this connection delivers into. A body never wakes anyone: who waits for it drives its connection.
+    pub(super) fn take(&self, body: &mut Incoming) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        self.nudge.hushed(|| Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop())))
     }
 
     /// Whether the connection has ended.
@@ -106,7 +115,7 @@ impl Link {
 
     /// Goes back to its shelf, if it is ready for another request; is closed otherwise.
     pub(super) fn give_back(mut self: Box<Self>) {
-        // This also takes the finished request's waker out of the socket, which would keep that task's memory alive.
+        // This also forgets the finished task, whose memory would stay with the connection.
         self.drive(&mut Context::from_waker(Waker::noop()));
         if self.ended() || !self.sender.is_ready() {
             return;

@@ -9,6 +9,7 @@ mod dial;
 mod error;
 pub mod headers;
 mod link;
+mod nudge;
 mod pool;
 mod segments;
 #[cfg(test)]
