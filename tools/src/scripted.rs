@@ -21,8 +21,10 @@ pub(crate) enum Step {
     Hear,
     /// Reads a request's head, and no more than happens to come with it.
     HearHead,
-    /// Writes these bytes in one piece.
+    /// Writes this text in one piece.
     Say(Cow<'static, str>),
+    /// Writes these bytes in one piece.
+    SayBytes(Vec<u8>),
     /// Lets time pass.
     Wait(Duration),
     /// Reads until the client has gone.
@@ -134,10 +136,8 @@ async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: Script, e
                 None => return,
             },
             Step::HearHead => drop(hear(&mut stream, |read| !read.is_empty()).await),
-            Step::Say(text) => {
-                let _ = stream.write_all(text.as_bytes()).await;
-                let _ = stream.flush().await;
-            }
+            Step::Say(text) => say(&mut stream, text.as_bytes()).await,
+            Step::SayBytes(bytes) => say(&mut stream, &bytes).await,
             Step::Wait(time) => tokio::time::sleep(time).await,
             Step::Stay => {
                 while hear(&mut stream, |read| !read.is_empty()).await.is_some() {}
@@ -146,6 +146,11 @@ async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: Script, e
         }
     }
     let _ = stream.shutdown().await;
+}
+
+async fn say(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.flush().await;
 }
 
 /// What the client sends until it is enough; `None` once it has gone.

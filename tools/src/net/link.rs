@@ -37,7 +37,8 @@ pub(super) struct Link {
     sender: SendRequest<Segments>,
     nudge: Nudge,
     alarm: Alarm,
-    shelf: Arc<Shelf>,
+    /// Where it goes back to; `None` while it is there, so that a pool that is dropped closes its connections.
+    shelf: Option<Arc<Shelf>>,
     used_before: bool,
 }
 
@@ -65,7 +66,14 @@ impl Link {
         let mut builder = Builder::new();
         builder.writev(true).max_buf_size(LARGEST_READ).max_header_size(LONGEST_HEAD);
         let (sender, codec) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| NetError::Protocol)?;
-        Ok(Box::new(Self { codec: Some(codec), sender, nudge: Nudge::new(), alarm: Alarm::new(), shelf, used_before: false }))
+        Ok(Box::new(Self {
+            codec: Some(codec),
+            sender,
+            nudge: Nudge::new(),
+            alarm: Alarm::new(),
+            shelf: Some(shelf),
+            used_before: false,
+        }))
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -122,8 +130,14 @@ impl Link {
         }
         self.alarm.forget();
         self.used_before = true;
-        let shelf = Arc::clone(&self.shelf);
-        shelf.keep(self);
+        if let Some(shelf) = self.shelf.take() {
+            shelf.keep(self);
+        }
+    }
+
+    /// Comes from its shelf.
+    pub(super) fn taken_from(&mut self, shelf: &Arc<Shelf>) {
+        self.shelf = Some(Arc::clone(shelf));
     }
 
     fn answer(self: Box<Self>, response: Response<Incoming>) -> Result<Answer, NetError> {
@@ -138,8 +152,8 @@ impl Link {
         if error.is_parse() || error.is_parse_too_large() || error.is_user() {
             return NetError::Protocol;
         }
-        if self.used_before {
-            self.shelf.clear();
+        if let Some(shelf) = self.shelf.as_ref().filter(|_| self.used_before) {
+            shelf.clear();
         }
         NetError::Closed
     }

@@ -59,14 +59,14 @@ impl Shelf {
     }
 
     /// The connection that was used last, unless it has waited for too long. It may have been closed by the server meanwhile.
-    pub(super) fn take(&self) -> Option<Box<Link>> {
-        let newest = self.lock().pop_back()?;
+    pub(super) fn take(self: &Arc<Self>) -> Option<Box<Link>> {
+        let mut newest = self.lock().pop_back()?;
         if newest.since.elapsed() < LONGEST_IDLE {
+            newest.link.taken_from(self);
             return Some(newest.link);
         }
         // All others are older still.
-        let stale = std::mem::take(&mut *self.lock());
-        drop(stale);
+        self.clear();
         None
     }
 
@@ -82,7 +82,7 @@ impl Shelf {
         drop(dropped);
     }
 
-    /// Closes all: one of them died without an answer, so the server may well have left the others too.
+    /// Closes all, outside the lock. When one of them died without an answer, the server may well have left the others too.
     pub(super) fn clear(&self) {
         let idle = std::mem::take(&mut *self.lock());
         drop(idle);

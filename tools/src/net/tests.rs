@@ -24,19 +24,22 @@ fn request(method: Method, body: &'static str) -> Request<Segments> {
     request
 }
 
+/// The status and the body of an answer that was read to its end.
+type Whole = Result<(u16, String), NetError>;
+
 /// Asks and reads the answer to its end.
-async fn ask(net: &Net, to: &Origin, method: Method) -> Result<(u16, String), NetError> {
+async fn ask(net: &Net, to: &Origin, method: Method) -> Whole {
     let answer = net.send(to, request(method, ""), PATIENT).await?;
     let status = answer.head.status.as_u16();
     let body = answer.body.whole(1 << 20, LONG).await?;
     Ok((status, String::from_utf8(body.to_vec()).unwrap()))
 }
 
-async fn get(net: &Net, to: &Origin) -> Result<(u16, String), NetError> {
+async fn get(net: &Net, to: &Origin) -> Whole {
     ask(net, to, Method::GET).await
 }
 
-fn ok(body: &str) -> Result<(u16, String), NetError> {
+fn ok(body: &str) -> Whole {
     Ok((200, body.to_owned()))
 }
 
@@ -71,7 +74,7 @@ async fn answers_are_read_as_they_are_framed() {
     let head = "HTTP/1.1 200 OK\r\n";
     let long_header = format!("{head}x: {}\r\ncontent-length: 0\r\n\r\n", "x".repeat(40_000));
     let fitting_header = format!("{head}x: {}\r\ncontent-length: 0\r\n\r\n", "x".repeat(30_000));
-    let table: Vec<(&str, String, Result<(u16, String), NetError>, bool)> = vec![
+    let table: Vec<(&str, String, Whole, bool)> = vec![
         ("length", format!("{head}content-length: 2\r\n\r\nok"), ok("ok"), true),
         ("no body", format!("{head}content-length: 0\r\n\r\n"), ok(""), true),
         ("204", "HTTP/1.1 204 No Content\r\n\r\n".to_owned(), Ok((204, String::new())), true),
