@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use toolgate_config::names::{KeyName, ModelName, ProviderName};
+use toolgate_config::names::{ModelName, ProviderName};
 use toolgate_config::server::Privacy;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::Judged;
@@ -239,7 +239,7 @@ impl Run {
             "id": self.id.to_string(),
             "status": status,
             "reason": reason,
-            "key": self.caller.as_ref().and_then(|caller| caller.key.as_ref()).map(KeyName::as_str),
+            "key": self.caller.as_ref().map(Caller::label),
             "user": self.caller.as_ref().and_then(|caller| caller.user.as_deref()),
             "model": self.model.as_ref().map(ModelName::as_str),
             "started": rfc3339(self.started),

@@ -53,7 +53,7 @@ impl Targets {
         let target = |model: &Model| Target {
             provider: Arc::clone(&model.provider),
             upstream_model: model.upstream_model.clone(),
-            label: if config.models.named.contains_key(&model.name) { model.upstream_model.clone() } else { "*".to_owned() },
+            label: if config.models.named.contains_key(&model.name) { model.name.as_str().to_owned() } else { "*".to_owned() },
         };
         let all = std::iter::once(target(model)).chain(config.fallbacks(model).map(|fallback| target(fallback))).collect();
         Self { all, current: 0 }

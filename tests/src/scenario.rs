@@ -22,6 +22,10 @@ pub struct Scenario {
     #[serde(default = "both")]
     #[allow(dead_code)]
     modes: Vec<Mode>,
+    /// Why it cannot hold yet.
+    #[serde(default)]
+    #[allow(dead_code)]
+    pending: Option<String>,
     /// Merged over the default configuration.
     #[serde(default)]
     pub config: Value,
@@ -330,6 +334,8 @@ pub struct Case {
     pub variant: Option<String>,
     /// How it is played.
     pub mode: Mode,
+    /// It is not played, because what it shows is not built yet.
+    pub is_pending: bool,
 }
 
 impl Case {
@@ -369,11 +375,12 @@ pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
             Some(Value::Object(variants)) => variants.keys().cloned().map(Some).collect(),
             _ => vec![None],
         };
+        let is_pending = whole.contains_key("pending");
         for variant in variants {
             for mode in modes(&whole, variant.as_deref()) {
                 let name = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
                 let name = format!("{name}::{}", mode.as_str());
-                all.push(Case { name, file: file.clone(), variant: variant.clone(), mode });
+                all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, is_pending });
             }
         }
     }

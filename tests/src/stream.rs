@@ -50,18 +50,20 @@ impl Stream {
         }
     }
 
-    /// One role, one finish reason, one usage at the very end, one `[DONE]`; or one error and none of these endings.
+    /// Of each answer one role and one finish reason, one usage at the very end, one `[DONE]`; or one error and none of these endings.
     fn judge(&mut self) {
         let failed = self.error.is_some();
         let errors = self.events.iter().filter(|event| event.get("error").is_some()).count();
-        let finishes = self.finish_reasons().len();
         let expected = usize::from(!failed);
-        let mut complain = |wrong: bool, what: String| wrong.then(|| self.faults.push(what));
-        complain(errors > 1, format!("{errors} errors"));
-        complain(self.done != expected, format!("{} [DONE], expected {expected}", self.done));
-        complain(finishes != expected, format!("{finishes} finish reasons, expected {expected}"));
-        let roles = self.deltas().filter(|delta| delta.get("role").is_some_and(|role| !role.is_null())).count();
-        self.complain(roles > 1 || (!failed && roles == 0), format!("{roles} roles, expected 1"));
+        self.complain(errors > 1, format!("{errors} errors"));
+        self.complain(self.done != expected, format!("{} [DONE], expected {expected}", self.done));
+        for index in self.indices() {
+            let of_it = || self.choices().filter(|choice| choice["index"].as_u64() == Some(index));
+            let finishes = of_it().filter(|choice| choice["finish_reason"].is_string()).count();
+            let roles = of_it().filter(|choice| choice["delta"]["role"].is_string()).count();
+            self.complain(finishes != expected, format!("{finishes} finish reasons, expected {expected}"));
+            self.complain(roles > 1 || (!failed && roles == 0), format!("{roles} roles, expected 1"));
+        }
         let usages: Vec<usize> = (0..self.events.len()).filter(|at| self.events[*at]["usage"].is_object()).collect();
         self.complain(usages.len() > 1, format!("{} usage chunks", usages.len()));
         let last = self.events.len().saturating_sub(1);
@@ -81,6 +83,15 @@ impl Stream {
         if wrong {
             self.faults.push(what);
         }
+    }
+
+    /// The answers that it holds: one, but where the caller asked for several.
+    fn indices(&self) -> Vec<u64> {
+        let mut indices: Vec<u64> = self.choices().filter_map(|choice| choice["index"].as_u64()).collect();
+        indices.push(0);
+        indices.sort_unstable();
+        indices.dedup();
+        indices
     }
 
     fn choices(&self) -> impl Iterator<Item = &Value> {

@@ -17,7 +17,13 @@ fn main() {
             let cases = cases.clone();
             move || well_formed(&cases)
         }))
-        .chain(cases.into_iter().map(|case| Trial::test(case.name.clone(), move || run(&case))))
+        .chain(cases.into_iter().map(|case| {
+            Trial::test(case.name.clone(), {
+                let case = case.clone();
+                move || run(&case)
+            })
+            .with_ignored_flag(case.is_pending)
+        }))
         .collect(),
         Err(fault) => vec![Trial::test("the_scenarios_are_well_formed", move || Err(fault.into()))],
     };

@@ -14,11 +14,13 @@ pub(super) struct Screen {
     model: String,
     id: Option<String>,
     role_seen: bool,
+    calls_seen: bool,
+    finish_seen: bool,
 }
 
 impl Screen {
     pub(super) fn new(outlet: Outlet, model: String) -> Self {
-        Self { outlet, model, id: None, role_seen: false }
+        Self { outlet, model, id: None, role_seen: false, calls_seen: false, finish_seen: false }
     }
 
     pub(super) fn outlet(&self) -> &Outlet {
@@ -27,11 +29,19 @@ impl Screen {
 
     /// Shows a chunk as it came, but for what is the gateway's own.
     pub(super) fn show(&mut self, chunk: &Chunk) {
-        if chunk.only_repeats_role(self.role_seen) {
-            return;
+        if chunk.is_of_the_first() {
+            if chunk.only_repeats_role(self.role_seen) {
+                return;
+            }
+            if !self.role_seen && !chunk.has_role() {
+                self.write(&chunk.as_beginning(), false);
+                self.role_seen = true;
+            }
         }
         self.write(chunk, false);
-        self.role_seen |= chunk.has_role();
+        self.role_seen |= chunk.has_role() && chunk.is_of_the_first();
+        self.calls_seen |= chunk.has_calls;
+        self.finish_seen |= chunk.finish().is_some();
         if self.id.is_none() {
             self.id = chunk.id().map(str::to_owned);
         }
@@ -40,7 +50,10 @@ impl Screen {
     /// Shows what the last round left for the end, the run's usage where it is wanted, and the end mark.
     pub(super) fn end(&mut self, ending: Ending, left: &Leftover, usage: Option<RunUsage<'_>>) {
         match ending.words {
-            Words::AsTheyAre => left.held.iter().chain(&left.finish).for_each(|chunk| self.show(chunk)),
+            Words::AsTheyAre => {
+                left.held.iter().chain(&left.finish).for_each(|chunk| self.show(chunk));
+                self.show_missing_finish(left);
+            }
             Words::WithoutCalls => self.show_made(left, left.unseen.as_deref()),
             Words::Instead(sentence) => self.show_made(left, Some(&text_of(sentence))),
         }
@@ -56,6 +69,14 @@ impl Screen {
         }
     }
 
+    /// Some providers end with their end mark alone; callers wait for a reason.
+    fn show_missing_finish(&mut self, left: &Leftover) {
+        if let Some(sample) = left.sample.as_ref().filter(|_| !self.finish_seen) {
+            let finish = if self.calls_seen { "\"tool_calls\"" } else { "\"stop\"" };
+            self.show(&sample.as_ending(None, finish));
+        }
+    }
+
     fn show_usage(&self, left: &Leftover, usage: RunUsage<'_>) {
         let own = left.usage.as_ref().filter(|_| usage.rounds == 1);
         match (own, &left.sample) {
@@ -66,7 +87,8 @@ impl Screen {
     }
 
     fn write(&self, chunk: &Chunk, with_usage: bool) {
-        let outfit = Outfit { model: &self.model, id: self.id.as_deref(), role_seen: self.role_seen, with_usage };
+        let role_seen = self.role_seen && chunk.is_of_the_first();
+        let outfit = Outfit { model: &self.model, id: self.id.as_deref(), role_seen, with_usage };
         self.outlet.write(|out| chunk.write(&outfit, out));
     }
 }

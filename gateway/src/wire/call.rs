@@ -69,7 +69,7 @@ impl CallParts {
             slot.name.push_str(name);
         }
         if let Some(arguments) = arguments
-            && !(arguments.starts_with('{') && is_complete(&slot.arguments) && is_complete(&arguments))
+            && !is_copy(&slot.arguments, &arguments)
         {
             slot.arguments.push_str(&arguments);
         }
@@ -140,6 +140,12 @@ fn text(inner: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(inner)
     }
+}
+
+/// Whether a piece says a second time what is whole already. Something else behind whole arguments makes them invalid instead.
+fn is_copy(stored: &str, piece: &str) -> bool {
+    let parsed = |inner: &str| serde_json::from_str::<serde_json::Value>(&text(inner)).ok();
+    piece.starts_with('{') && !stored.is_empty() && parsed(piece).is_some_and(|again| parsed(stored) == Some(again))
 }
 
 fn is_complete(inner: &str) -> bool {

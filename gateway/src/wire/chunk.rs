@@ -20,6 +20,8 @@ pub struct Chunk {
     role: Option<Range<usize>>,
     content: Option<Range<usize>>,
     finish: Option<Range<usize>>,
+    /// Which of several answers it belongs to.
+    index: u32,
     /// Characters of text.
     pub characters: usize,
     /// It belongs to no choice: a usage chunk, or a provider's remark.
@@ -80,6 +82,7 @@ impl Chunk {
             role: place(delta.and_then(|delta| delta.role)),
             content: place(content),
             finish: place(choice.and_then(|choice| choice.finish_reason)),
+            index: choice.and_then(|choice| choice.index).unwrap_or(0),
             characters: content.map_or(0, characters),
             is_bare: choice.is_none(),
             has_calls,
@@ -122,6 +125,11 @@ impl Chunk {
         self.role.is_some()
     }
 
+    /// Whether it belongs to the first answer, the only one but where the caller asked for several.
+    pub fn is_of_the_first(&self) -> bool {
+        self.index == 0 && !self.is_bare
+    }
+
     /// Writes the chunk as an event.
     pub fn write(&self, outfit: &Outfit<'_>, out: &mut BytesMut) {
         let mut patches = Patches::default();
@@ -153,6 +161,12 @@ impl Chunk {
     /// The chunk that ends a stream with its usage, made from any chunk of that stream.
     pub fn as_usage(&self, usage: &str) -> Self {
         self.changed(&[Edit::Set("choices", "[]"), Edit::Set("usage", usage)])
+    }
+
+    /// The chunk that begins an answer, for a stream whose provider leaves its role out.
+    pub fn as_beginning(&self) -> Self {
+        let choices = "[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]";
+        self.changed(&[Edit::Set("choices", choices), Edit::Remove("usage")])
     }
 
     /// A chunk of the same stream that says `content` and ends with `finish`: both raw JSON values.
@@ -198,6 +212,8 @@ struct Raw<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u32>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
