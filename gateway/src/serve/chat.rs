@@ -173,7 +173,7 @@ impl<'r> Run<'r> {
     /// A round that the run's time cut off is dropped, and the closing call follows; any other failure is one.
     fn out_of_time(&mut self, failure: Failure) -> Result<(), Failure> {
         let by_time = matches!(failure, Failure::UpstreamTimeout(_)) && self.record.began().elapsed() >= self.model.caps.max_time;
-        if by_time && self.talk.ran_out_of_time().is_ok() { Ok(()) } else { Err(failure) }
+        if by_time && self.talk.ran_out_of_time() { Ok(()) } else { Err(failure) }
     }
 
     async fn read(&mut self, answering: Answering, round: Round) -> Result<(), Failure> {

@@ -22,10 +22,9 @@ pub struct Listening {
     finish: Finish,
     usage: Option<Usage>,
     left: Leftover,
-    heard_any: bool,
     has_finished: bool,
-    /// Some of it was shown before it turned.
-    was_live: bool,
+    /// How much of `content` the caller has been shown, in bytes.
+    shown: usize,
     is_over: bool,
 }
 
@@ -57,7 +56,7 @@ enum Showing {
 pub struct Leftover {
     /// Chunks that were held back.
     pub held: Vec<Chunk>,
-    /// The round's whole text, a raw JSON string, where nothing of it was shown or held.
+    /// Of a round that has turned, the text that was not shown: a raw JSON string.
     pub unseen: Option<String>,
     /// The chunk that ends the round.
     pub finish: Option<Chunk>,
@@ -95,9 +94,8 @@ impl Listening {
             finish: Finish::default(),
             usage: None,
             left: Leftover::default(),
-            heard_any: false,
             has_finished: false,
-            was_live: false,
+            shown: 0,
             is_over: false,
         }
     }
@@ -135,16 +133,17 @@ impl Listening {
     /// The stream has ended.
     ///
     /// # Errors
-    /// [`Broken::Cut`]: neither an end mark nor a finish reason came.
+    /// [`Broken::Cut`]: neither an end mark nor a finish reason came, or nothing but them.
     pub fn end(mut self, prompt_bytes: usize, round: u32) -> Result<(Answer, Leftover), Broken> {
-        if !self.heard_any || !(self.is_over || self.has_finished) {
+        if self.left.sample.is_none() || !(self.is_over || self.has_finished) {
             return Err(Broken::Cut);
         }
         let counted = || Usage::estimate(prompt_bytes, self.content_bytes);
-        let content = self.content.take().map(|inner| format!("\"{inner}\""));
-        if matches!(self.showing, Showing::Nothing) && !self.was_live {
-            self.left.unseen.clone_from(&content);
+        if matches!(self.showing, Showing::Nothing) {
+            self.left.unseen =
+                self.content.as_ref().map(|inner| &inner[self.shown..]).filter(|rest| !rest.is_empty()).map(in_quotes);
         }
+        let content = self.content.take().as_deref().map(in_quotes);
         let answer = Answer {
             content,
             characters: self.characters,
@@ -163,7 +162,6 @@ impl Listening {
     }
 
     fn take(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
-        self.heard_any = true;
         // Some providers repeat a growing total in every chunk: the last one counts.
         self.usage = chunk.usage().or(self.usage);
         if chunk.is_bare {
@@ -185,7 +183,6 @@ impl Listening {
             return;
         }
         if !self.calls.is_empty() {
-            self.was_live |= matches!(self.showing, Showing::Live);
             self.showing = Showing::Nothing;
             self.left.held.clear();
         }
@@ -199,8 +196,8 @@ impl Listening {
 
     fn show_or_hold(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
         match self.showing {
-            Showing::Nothing => {}
-            Showing::Held(hold) if !exceeds(hold, self.characters) => self.left.held.push(chunk),
+            Showing::Nothing => return,
+            Showing::Held(hold) if !exceeds(hold, self.characters) => return self.left.held.push(chunk),
             Showing::Held(_) => {
                 self.showing = Showing::Live;
                 self.left.held.drain(..).for_each(|held| show(&held));
@@ -208,6 +205,7 @@ impl Listening {
             }
             Showing::Live | Showing::All => show(&chunk),
         }
+        self.shown = self.content.as_ref().map_or(0, String::len);
     }
 
     fn note_content(&mut self, chunk: &Chunk) {
@@ -219,6 +217,10 @@ impl Listening {
             content.push_str(inner);
         }
     }
+}
+
+fn in_quotes(inner: &str) -> String {
+    format!("\"{inner}\"")
 }
 
 fn exceeds(hold: StreamHold, characters: usize) -> bool {

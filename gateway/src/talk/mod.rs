@@ -204,24 +204,26 @@ impl Talk {
                 Turn::Ask(*round)
             }
             Stage::Running(planned) => {
+                if elapsed >= self.limits.max_time {
+                    planned.iter_mut().for_each(|planned| planned.barred = planned.barred.or(Some(Truncation::MaxTime)));
+                }
                 Turn::Run(planned.iter().filter(|planned| planned.barred.is_none()).map(|planned| planned.call.clone()).collect())
             }
             Stage::Done(ending) => Turn::Done(*ending),
         }
     }
 
-    /// The model's round did not come to its end in the run's time: it is dropped, and the closing call follows.
-    ///
-    /// # Errors
-    /// The round was the closing one already, or the run offers no tools: there is nothing to fall back to.
-    pub fn ran_out_of_time(&mut self) -> Result<(), ()> {
+    /// The model's round did not come to its end in the run's time: it is dropped. Whether the closing call follows: not when this was the
+    /// closing one, or the run offers no tools.
+    #[must_use]
+    pub fn ran_out_of_time(&mut self) -> bool {
         match self.stage {
             Stage::Asking { truncated: None, .. } if self.offers_tools => {
                 self.asked += 1;
                 self.stage = Stage::Asking { round: Round::Closing, truncated: Some(Truncation::MaxTime) };
-                Ok(())
+                true
             }
-            _ => Err(()),
+            _ => false,
         }
     }
 
@@ -230,13 +232,11 @@ impl Talk {
     /// # Errors
     /// [`SaidNothing`].
     pub fn heard(&mut self, answer: Answer) -> Result<(), SaidNothing> {
+        // Nothing was asked, so nobody can have answered.
+        let Stage::Asking { truncated: closed_by, .. } = self.stage else { return Ok(()) };
         self.asked += 1;
         self.usage.add(&answer.usage);
         self.estimated |= answer.estimated;
-        let closed_by = match self.stage {
-            Stage::Asking { truncated, .. } => truncated,
-            Stage::Running(_) | Stage::Done(_) => None,
-        };
         // Half a call is never run, and its whole is not known.
         let is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
         if closed_by.is_some() || (self.offers_tools && is_half) {

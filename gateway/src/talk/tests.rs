@@ -1,1 +1,382 @@
+//! Runs as scripts: what a model says and what tools return, and the turns, messages and ending that follow.
 
+use serde_json::Value;
+use toolgate_tools::arguments::Arguments;
+
+use super::*;
+
+mod properties;
+
+/// What a model says in one round, and how long it takes.
+#[derive(Clone, Debug, Default)]
+struct Says {
+    words: String,
+    /// Each a name, a blank, and arguments.
+    calls: Vec<String>,
+    is_cut: bool,
+    finish: Finish,
+    seconds: u64,
+    /// The round does not come to its end in time.
+    is_late: bool,
+}
+
+fn words(text: &str) -> Says {
+    Says { words: text.to_owned(), ..Says::default() }
+}
+
+fn calls(calls: &[&str]) -> Says {
+    Says { calls: calls.iter().map(|call| (*call).to_owned()).collect(), finish: Finish::ToolCalls, ..Says::default() }
+}
+
+/// The last call stops in the middle.
+fn half(text: &str, call: &str) -> Says {
+    Says { words: text.to_owned(), is_cut: true, finish: Finish::Length, ..calls(&[call]) }
+}
+
+impl Says {
+    fn ends(self, finish: Finish) -> Self {
+        Self { finish, ..self }
+    }
+
+    fn after(self, seconds: u64) -> Self {
+        Self { seconds, ..self }
+    }
+
+    fn late(self, seconds: u64) -> Self {
+        Self { seconds, is_late: true, ..self }
+    }
+
+    fn answer(&self, round: u32) -> Answer {
+        let call = |(at, text): (usize, &String)| {
+            let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
+            Call { id: format!("c{round}.{at}"), name: name.to_owned(), arguments: Arguments::parse(arguments) }
+        };
+        Answer {
+            content: Some(Value::from(self.words.as_str()).to_string()),
+            characters: self.words.chars().count(),
+            calls: self.calls.iter().enumerate().map(call).collect(),
+            is_cut: self.is_cut,
+            finish: self.finish,
+            usage: Usage { prompt: 10, completion: 1, total: 11, ..Usage::default() },
+            estimated: false,
+        }
+    }
+}
+
+/// A run that was played to its end.
+#[derive(Debug)]
+struct Played {
+    talk: Talk,
+    /// `first`, `later` and `closing` are model calls, `run …` names the calls that are run.
+    turns: Vec<String>,
+    /// The calls that were kept from running, and why.
+    barred: Vec<String>,
+    /// `None`: the model said nothing.
+    ending: Option<Ending>,
+}
+
+impl Played {
+    fn line(&self) -> String {
+        let ending = match self.ending {
+            None => "said nothing".to_owned(),
+            Some(Ending { truncated, words }) => {
+                let shown = match words {
+                    Words::AsTheyAre => "as they are",
+                    Words::WithoutCalls => "without calls",
+                    Words::Instead(_) => "instead",
+                };
+                format!("{}: {shown}", truncated.map_or("done", Truncation::as_str))
+            }
+        };
+        format!("{}, {ending}", self.turns.join(", "))
+    }
+
+    /// The added messages: who says it, and the text or the calls.
+    fn messages(&self) -> Vec<String> {
+        self.talk.added().iter().map(|message| shown(&serde_json::from_str(message).unwrap())).collect()
+    }
+}
+
+fn shown(message: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("null").to_owned();
+    if message["role"] == "tool" {
+        return format!("{}: {}", text(&message["tool_call_id"]), text(&message["content"]));
+    }
+    let call = |call: &Value| {
+        format!("{} {} {}", text(&call["id"]), text(&call["function"]["name"]), text(&call["function"]["arguments"]))
+    };
+    let calls: Vec<String> = message["tool_calls"].as_array().unwrap().iter().map(call).collect();
+    format!("{} asks {}: {}", text(&message["role"]), calls.join(" + "), text(&message["content"]))
+}
+
+const LIMITS: Limits = Limits { max_rounds: 5, max_calls: 32, max_time: Duration::from_secs(60) };
+
+/// What a tool returns to its n-th call of the run.
+type Tool<'t> = &'t dyn Fn(&Call, usize) -> String;
+
+fn ok(_: &Call, _: usize) -> String {
+    "ok".to_owned()
+}
+
+fn fresh(_: &Call, at: usize) -> String {
+    format!("result {at}")
+}
+
+/// Plays a script; its last line is said again and again. `between` may put the talk aside before each turn.
+fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(Talk) -> Talk) -> Played {
+    let (mut turns, mut barred) = (Vec::new(), Vec::new());
+    let (mut elapsed, mut ran) = (Duration::ZERO, 0);
+    for _ in 0..1000 {
+        talk = between(talk);
+        match talk.turn(elapsed) {
+            Turn::Ask(round) => {
+                turns.push(format!("{round:?}").to_lowercase());
+                let says = script.get(talk.asked() as usize).or(script.last()).unwrap();
+                elapsed += Duration::from_secs(says.seconds);
+                if says.is_late && talk.ran_out_of_time() {
+                    continue;
+                }
+                if talk.heard(says.answer(talk.asked())) == Err(SaidNothing) {
+                    return Played { talk, turns, barred, ending: None };
+                }
+            }
+            Turn::Run(calls) => {
+                turns.push(format!("run{}", calls.iter().map(|call| format!(" {}", call.name)).collect::<String>()));
+                barred.extend(talk.barred().map(|(call, why)| format!("{} {}", call.id, why.as_str())));
+                let learned = calls.iter().map(|call| {
+                    ran += 1;
+                    Learned { text: tool(call, ran), executed: true }
+                });
+                talk.learn(learned.collect());
+            }
+            Turn::Done(ending) => return Played { talk, turns, barred, ending: Some(ending) },
+        }
+    }
+    panic!("a run without end: {turns:?}")
+}
+
+fn play(limits: Limits, script: &[Says], tool: Tool<'_>) -> Played {
+    play_with(Talk::new(limits, true), script, tool, |talk| talk)
+}
+
+#[test]
+fn a_run_asks_and_runs_until_the_model_answers() {
+    let a = r#"lookup {"q":"a"}"#;
+    let table: [(&[Says], &str); 7] = [
+        (&[words("F")], "first, done: as they are"),
+        (&[words("")], "first, done: as they are"),
+        (&[calls(&[a]), words("F")], "first, run lookup, later, done: as they are"),
+        (
+            &[calls(&[a, "clock"]), calls(&[a]), words("F")],
+            "first, run lookup clock, later, run lookup, later, done: as they are",
+        ),
+        // Case 5: the label may contradict what was said; only an empty hand that was held out is a fault.
+        (&[calls(&[a]).ends(Finish::Other), words("F")], "first, run lookup, later, done: as they are"),
+        (&[calls(&[])], "first, said nothing"),
+        (&[Says { words: "F".to_owned(), ..calls(&[]) }], "first, done: as they are"),
+    ];
+    for (script, expected) in table {
+        assert_eq!(play(LIMITS, script, &fresh).line(), expected);
+    }
+}
+
+#[test]
+fn case_05_half_a_call_is_never_run() {
+    let table: [(&[Says], &str); 5] = [
+        (&[half("", r#"lookup {"q":"a"#)], "first, done: instead"),
+        (&[half("Let me see", r#"lookup {"q":"a"#)], "first, done: without calls"),
+        (&[calls(&["clock"]), half("", "lookup {")], "first, run clock, later, done: instead"),
+        // A whole call is run, whatever the limit cut off after it.
+        (&[calls(&["clock {}"]).ends(Finish::Length), words("F")], "first, run clock, later, done: as they are"),
+        // Without the limit's word it is broken, not cut, and the model is told.
+        (&[half("", "lookup {").ends(Finish::ToolCalls), words("F")], "first, run lookup, later, done: as they are"),
+    ];
+    for (script, expected) in table {
+        assert_eq!(play(LIMITS, script, &fresh).line(), expected);
+    }
+}
+
+#[test]
+fn without_tools_it_is_one_plain_call() {
+    for says in [words("F"), words(""), calls(&["lookup {}"]), calls(&[]), half("", "lookup {"), words("F").after(99)] {
+        let played = play_with(Talk::new(LIMITS, false), std::slice::from_ref(&says), &ok, |talk| talk);
+        assert_eq!(played.line(), "first, done: as they are", "{says:?}");
+    }
+    assert!(!Talk::new(LIMITS, false).ran_out_of_time());
+}
+
+#[test]
+fn case_11_broken_arguments_go_on_as_an_empty_object() {
+    let broken = r#"lookup {"q":"a"#;
+    let played = play(LIMITS, &[calls(&[broken, "clock"]), words("F")], &ok);
+    let expected = ["assistant asks c0.0 lookup {} + c0.1 clock {}: null", "c0.0: ok", "c0.1: ok"];
+    assert_eq!(played.messages(), expected);
+    let again = play(Limits { max_rounds: 20, ..LIMITS }, &[calls(&[broken])], &ok);
+    assert_eq!(again.line(), "first, run lookup, later, run lookup, later, run, closing, repeated_call: instead");
+}
+
+#[test]
+fn case_67_a_call_is_not_run_for_the_same_result_a_third_time() {
+    let script = |rounds: &[&[&str]]| rounds.iter().map(|round| calls(round)).collect::<Vec<_>>();
+    let (a, a_again, b) = (r#"lookup {"q":"a","n":1}"#, r#"lookup { "n": 1, "q": "\u0061" }"#, r#"lookup {"q":"b"}"#);
+    let stopped = "first, run lookup, later, run lookup, later, run, closing, repeated_call: instead";
+    let both_stopped =
+        "first, run lookup, later, run lookup, later, run lookup, later, run lookup, later, run, closing, repeated_call: instead";
+    let failing = |call: &Call, _: usize| Said::Failed.about(&call.name);
+    let second_differs = |_: &Call, at: usize| if at == 2 { "other" } else { "same" }.to_owned();
+    let table: [(Vec<Says>, Tool<'_>, &str); 8] = [
+        (script(&[&[a]]), &second_differs, &format!("first, {}later, run, closing, repeated_call: instead", rounds(4))),
+        (script(&[&[a]]), &ok, stopped),
+        (script(&[&[a]]), &failing, stopped),
+        (script(&[&[a], &[a_again]]), &ok, stopped),
+        (script(&[&[a], &[b], &[a], &[b], &[a]]), &ok, both_stopped),
+        // What runs beside it runs all the same.
+        (
+            script(&[&[a], &[a], &[b, a, "clock"]]),
+            &ok,
+            "first, run lookup, later, run lookup, later, run lookup clock, closing, repeated_call: instead",
+        ),
+        // Another result, or another tool, begins anew.
+        (script(&[&[a], &[a], &[a], &[a], &[a]]), &fresh, &format!("first, {}closing, max_rounds: instead", rounds(5))),
+        (
+            script(&[&["x {}"], &["y {}"], &["x {}"], &["z {}"]]),
+            &ok,
+            "first, run x, later, run y, later, run x, later, run z, later, run z, closing, max_rounds: instead",
+        ),
+    ];
+    for (script, tool, expected) in table {
+        assert_eq!(play(LIMITS, &script, tool).line(), expected);
+    }
+}
+
+/// So many rounds with one call of `lookup` each.
+fn rounds(count: usize) -> String {
+    vec!["run lookup, "; count].join("later, ")
+}
+
+#[test]
+fn case_68_the_round_limit_ends_in_an_answer() {
+    let limits = Limits { max_rounds: 3, ..LIMITS };
+    let says = |last: Says| [calls(&["lookup 1"]), calls(&["lookup 2"]), calls(&["lookup 3"]), last];
+    let with_words = Says { words: "F".to_owned(), ..calls(&["lookup 4"]) };
+    let table = [
+        (words("F"), "as they are"),
+        (words(""), "instead"),
+        (calls(&["lookup 4"]), "instead"),
+        (calls(&[]), "instead"),
+        (with_words, "without calls"),
+    ];
+    for (last, shown) in table {
+        let played = play(limits, &says(last), &fresh);
+        assert_eq!(played.line(), format!("first, {}closing, max_rounds: {shown}", rounds(3)));
+        assert_eq!((played.talk.asked(), played.talk.executed()), (4, 3));
+        assert_eq!(played.messages().last().unwrap(), "c2.0: result 3");
+    }
+    let once = play(Limits { max_rounds: 1, ..LIMITS }, &[calls(&["lookup"]), words("F")], &ok);
+    assert_eq!(once.line(), "first, run lookup, closing, max_rounds: as they are");
+}
+
+#[test]
+fn calls_beyond_the_cap_are_answered_and_not_run() {
+    let limits = Limits { max_calls: 3, ..LIMITS };
+    let two = |a: &str, b: &str| calls(&[a, b]);
+    let table: [(&[Says], &str, &[&str]); 3] = [
+        (
+            &[two("a", "b"), two("c", "d"), words("F")],
+            "first, run a b, later, run c, closing, max_calls: as they are",
+            &["c1.1 max_calls"],
+        ),
+        (&[calls(&["a", "b", "c"]), words("F")], "first, run a b c, closing, max_calls: as they are", &[]),
+        (
+            &[calls(&["a", "b", "c", "d", "e"]), words("F")],
+            "first, run a b c, closing, max_calls: as they are",
+            &["c0.3 max_calls", "c0.4 max_calls"],
+        ),
+    ];
+    for (script, expected, barred) in table {
+        let played = play(limits, script, &ok);
+        assert_eq!(played.line(), expected);
+        assert_eq!(played.barred, barred);
+        assert_eq!(played.talk.executed(), 3);
+    }
+    let told = play(limits, &[calls(&["a", "b", "c", "d"]), words("F")], &ok).messages();
+    assert_eq!(told[3..], ["c0.2: ok".to_owned(), format!("c0.3: {}", Said::LimitReached.about("d"))]);
+}
+
+#[test]
+fn time_that_is_over_leaves_the_closing_call() {
+    let a = || calls(&["lookup"]);
+    let table: [(&[Says], &str); 7] = [
+        (&[a().after(59), words("F")], "first, run lookup, later, done: as they are"),
+        // Calls that are pending when it is over do not fit any more.
+        (&[a().after(60), words("F")], "first, run, closing, max_time: as they are"),
+        (&[a().after(30), a().after(30), words("")], "first, run lookup, later, run, closing, max_time: instead"),
+        // A round that it cuts off is dropped.
+        (&[words("x").late(60), words("F")], "first, closing, max_time: as they are"),
+        (&[a(), words("x").late(60), words("F")], "first, run lookup, later, closing, max_time: as they are"),
+        // An answer that came in is an answer, however late.
+        (&[words("F").after(99)], "first, done: as they are"),
+        (&[a(), words("F").after(99)], "first, run lookup, later, done: as they are"),
+    ];
+    for (script, expected) in table {
+        assert_eq!(play(LIMITS, script, &ok).line(), expected);
+    }
+    let played = play(LIMITS, &[a().after(60), words("F")], &ok);
+    assert_eq!((played.barred, played.talk.executed()), (vec!["c0.0 max_time".to_owned()], 0));
+    let mut closing = Talk::new(LIMITS, true);
+    assert_eq!((closing.ran_out_of_time(), closing.ran_out_of_time()), (true, false));
+}
+
+#[test]
+fn tools_that_take_too_long_leave_the_closing_call() {
+    let mut talk = Talk::new(LIMITS, true);
+    talk.heard(calls(&["lookup"]).answer(0)).unwrap();
+    assert!(matches!(talk.turn(Duration::from_secs(1)), Turn::Run(calls) if calls.len() == 1));
+    talk.learn(vec![Learned { text: "late".to_owned(), executed: true }]);
+    assert!(matches!(talk.turn(LIMITS.max_time), Turn::Ask(Round::Closing)));
+    talk.heard(words("F").answer(1)).unwrap();
+    let Turn::Done(ending) = talk.turn(LIMITS.max_time) else { panic!("not over") };
+    assert_eq!(ending, Ending { truncated: Some(Truncation::MaxTime), words: Words::AsTheyAre });
+}
+
+#[test]
+fn text_beside_calls_is_kept_for_the_model() {
+    let script = [Says { words: "Let me see \"it\"".to_owned(), ..calls(&["clock"]) }, words("F")];
+    assert_eq!(play(LIMITS, &script, &ok).messages()[0], "assistant asks c0.0 clock {}: Let me see \"it\"");
+}
+
+#[test]
+fn case_28_rounds_add_up() {
+    let mut talk = Talk::new(LIMITS, true);
+    for (round, (prompt, completion)) in [(100, 10), (150, 20), (200, 30)].into_iter().enumerate() {
+        let says = if round == 2 { words("F") } else { calls(&["clock"]) };
+        let usage = Usage { prompt, completion, total: prompt + completion, ..Usage::default() };
+        talk.heard(Answer { usage, estimated: round == 1, ..says.answer(round as u32) }).unwrap();
+        talk.learn(vec![Learned { text: "ok".to_owned(), executed: false }]);
+    }
+    let usage = talk.usage();
+    assert_eq!((usage.prompt, usage.completion, usage.total, talk.estimated()), (450, 60, 510, true));
+    assert_eq!((talk.asked(), talk.executed()), (3, 0));
+}
+
+#[test]
+fn nothing_follows_the_end() {
+    let mut talk = play(LIMITS, &[calls(&["clock"]), words("F")], &ok).talk;
+    let added = talk.added().to_vec();
+    assert_eq!((talk.heard(calls(&["clock"]).answer(9)), talk.ran_out_of_time()), (Ok(()), false));
+    talk.learn(vec![Learned { text: "x".to_owned(), executed: true }]);
+    assert!(matches!(talk.turn(LIMITS.max_time), Turn::Done(Ending { truncated: None, .. })));
+    assert_eq!((talk.added(), talk.asked(), talk.executed()), (&added[..], 2, 1));
+}
+
+#[test]
+fn a_run_is_put_aside_in_every_stage_but_the_last() {
+    let mut talk = Talk::new(LIMITS, true);
+    assert!(serde_json::to_string(&talk).is_ok());
+    talk.heard(calls(&["lookup {", "clock"]).answer(0)).unwrap();
+    assert!(serde_json::to_string(&talk).is_ok());
+    talk.learn(Vec::new());
+    assert!(serde_json::to_string(&talk).is_ok());
+    talk.heard(words("F").answer(1)).unwrap();
+    assert!(serde_json::to_string(&talk).is_err());
+}

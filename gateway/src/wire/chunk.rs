@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
-use super::object::{self, Edit, Patches, member_around, range_of};
+use super::object::{self, Edit, Members, Patches, member_around, range_of};
 use super::usage::Usage;
 
 /// A chunk as it came, and where in it the things stand that matter here.
@@ -86,11 +86,11 @@ impl Chunk {
             characters: content.map_or(0, characters),
             is_bare: choice.is_none(),
             has_calls,
-            payload,
+            payload: on_one_line(payload),
         })
     }
 
-    /// The data as they came.
+    /// The data as they came, on one line.
     pub fn payload(&self) -> &Bytes {
         &self.payload
     }
@@ -117,7 +117,16 @@ impl Chunk {
 
     /// Whether it shows the caller nothing but a role that was seen already.
     pub fn only_repeats_role(&self, role_seen: bool) -> bool {
-        role_seen && self.role.is_some() && self.characters == 0 && self.finish.is_none() && !self.has_calls && !self.is_bare
+        let may_be_shed = role_seen && self.role.is_some() && self.finish.is_none();
+        may_be_shed && self.characters == 0 && !self.has_calls && !self.says_more()
+    }
+
+    /// Whether a delta holds anything but a role: thoughts, sound, a refusal, whatever a provider has.
+    fn says_more(&self) -> bool {
+        let Ok(Deltas { choices }) = serde_json::from_slice(&self.payload) else { return true };
+        let deltas = choices.iter().filter_map(|choice| choice.delta.as_ref());
+        let mut members = deltas.flat_map(|Members(members)| members);
+        members.any(|(key, value)| !object::key_is(key, "role") && !matches!(value.get(), "null" | "\"\"" | "[]"))
     }
 
     /// Whether it carries a role.
@@ -188,6 +197,14 @@ impl Chunk {
     }
 }
 
+/// Between its tokens JSON may hold line ends, where an event's data cannot: they would end the line.
+fn on_one_line(payload: Bytes) -> Bytes {
+    if memchr::memchr2(b'\n', b'\r', &payload).is_none() {
+        return payload;
+    }
+    payload.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).collect()
+}
+
 /// The characters of a raw string. Parts that are no string count as nothing.
 pub fn characters(raw: &RawValue) -> usize {
     match object::as_str(raw) {
@@ -230,6 +247,18 @@ struct Delta<'a> {
     tool_calls: Option<Vec<Option<Piece<'a>>>>,
 }
 
+#[derive(Deserialize)]
+struct Deltas<'a> {
+    #[serde(borrow)]
+    choices: Vec<Said<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Members<'a>>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,12 +288,34 @@ mod tests {
     }
 
     #[test]
+    fn an_event_stays_on_one_line_however_its_json_was_laid_out() {
+        let text = "{\"model\": \"m\",\r\n  \"choices\":\n[{\"delta\": {\"content\": \"a\\nb\"}}]}";
+        let expected = text.replace(['\r', '\n'], " ");
+        assert_eq!(written(text, false, None), format!("data: {expected}\n\n"));
+        assert_eq!(chunk(text).content(), Some("\"a\\nb\""));
+    }
+
+    #[test]
+    fn a_role_that_comes_again_is_shed_only_with_nothing_beside_it() {
+        let table = [
+            (r#"{"role":"assistant","content":""}"#, true),
+            (r#"{"role":"assistant","content":null,"refusal":null,"annotations":[]}"#, true),
+            (r#"{"role":"assistant","content":"x"}"#, false),
+            (r#"{"role":"assistant","content":null,"reasoning_content":"hm"}"#, false),
+            (r#"{"role":"assistant","content":[{"type":"text","text":"x"}]}"#, false),
+            (r#"{"content":""}"#, false),
+        ];
+        for (delta, shed) in table {
+            let chunk = chunk(&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#));
+            assert_eq!((chunk.only_repeats_role(true), chunk.only_repeats_role(false)), (shed, false), "{delta}");
+        }
+    }
+
+    #[test]
     fn what_a_chunk_says_is_read() {
         let end = chunk(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#);
         assert_eq!((end.finish(), end.usage().map(|usage| usage.total), end.is_bare), (Some("\"stop\""), Some(3), false));
         assert!(chunk(r#"{"choices":[],"usage":{}}"#).is_bare);
-        assert!(chunk(r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#).only_repeats_role(true));
-        assert!(!chunk(r#"{"choices":[{"delta":{"role":"assistant","content":"x"}}]}"#).only_repeats_role(true));
         assert!(!chunk(r#"{"choices":[{"delta":{"content":null,"tool_calls":null}}]}"#).has_calls);
     }
 

@@ -50,9 +50,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 /// Whether a raw key, quotes and escapes included, spells this name.
 pub fn key_is(raw: &RawValue, name: &str) -> bool {
-    let text = raw.get();
-    let inner = &text[1..text.len() - 1];
-    if inner.contains('\\') { serde_json::from_str::<Cow<'_, str>>(text).is_ok_and(|key| key == name) } else { inner == name }
+    spells(raw.get().as_bytes(), name)
+}
+
+/// The same of a raw key's bytes.
+pub fn spells(key: &[u8], name: &str) -> bool {
+    let inner = &key[1..key.len() - 1];
+    if inner.contains(&b'\\') {
+        serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
+    } else {
+        inner == name.as_bytes()
+    }
 }
 
 /// The text of a raw value, where it is a string.

@@ -136,7 +136,8 @@ impl Reply {
         let members = Members::parse(&self.body).ok()?;
         let choices: Vec<&RawValue> = serde_json::from_str(members.get("choices")?.get()).ok()?;
         let choice = choices.first()?.get().as_bytes();
-        let message = Members::parse(choice).ok()?.get("message")?.get().as_bytes();
+        let message = Members::parse(choice).ok()?.get("message").filter(|message| message.get() != "null");
+        let message = message.map_or(r#"{"role":"assistant"}"#, RawValue::get).as_bytes();
         let message = object::edited(message, &[Edit::Set("content", content), Edit::Remove("tool_calls")]).ok()?;
         let choice = object::edited(choice, &[Edit::Set("message", &message), Edit::Set("finish_reason", finish)]).ok()?;
         object::edited(&self.body, &[Edit::Set("choices", &format!("[{choice}]"))]).ok()

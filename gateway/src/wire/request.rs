@@ -5,7 +5,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::object::{self, Edit, Members, as_str, is_null, key_is, range_of};
+use super::object::{self, Edit, Members, as_str, is_null, key_is, range_of, spells};
 
 /// A chat completion as a caller sent it. Its transcript and whatever else is not interpreted are slices of the body that came.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Request {
         for (key, value) in &self.members {
             self.put_member(&mut text, &mut parts, (key, value), splice, round, added);
         }
-        self.put_defaults(&mut text, splice);
+        self.put_defaults(&mut text, splice, round);
         if self.stream && !self.has("stream_options") {
             put(&mut text, b"\"stream_options\"", br#"{"include_usage":true}"#);
         }
@@ -141,16 +141,17 @@ impl Request {
         self.own_tools || (!splice.tools.is_empty() && round != Round::Closing)
     }
 
-    fn put_defaults(&self, text: &mut BytesMut, splice: &Splice<'_>) {
+    fn put_defaults(&self, text: &mut BytesMut, splice: &Splice<'_>, round: Round) {
         for (name, value) in splice.params {
-            if !self.has(name) {
+            let belongs = name != "parallel_tool_calls" || self.keeps_parallel(splice, round);
+            if belongs && !self.has(name) {
                 put(text, object::quoted(name).as_bytes(), value.to_string().as_bytes());
             }
         }
     }
 
     fn has(&self, name: &str) -> bool {
-        self.members.iter().any(|(key, _)| &key[1..key.len() - 1] == name.as_bytes())
+        self.members.iter().any(|(key, _)| spells(key, name))
     }
 }
 
