@@ -230,3 +230,6 @@ fn exceeds(hold: StreamHold, characters: usize) -> bool {
         StreamHold::All => false,
     }
 }
+
+#[cfg(test)]
+mod tests;
