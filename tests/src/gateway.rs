@@ -108,11 +108,22 @@ impl Gateway {
     /// # Errors
     /// It ended, or was not ready in time; its log is told.
     pub async fn start(folder: &Folder, addresses: (String, String), env: &[(String, String)]) -> Result<Self, String> {
+        let mut gateway = Self::spawn(folder, addresses, env, &[])?;
+        gateway.wait_ready().await?;
+        Ok(gateway)
+    }
+
+    /// Starts `serve` with further arguments, and does not wait.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn spawn(folder: &Folder, addresses: (String, String), env: &[(String, String)], args: &[&str]) -> Result<Self, String> {
         let log = folder.path().join("gateway.log");
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(|error| error.to_string())?;
         let process = Command::new(program()?)
             .args(["serve", "--config"])
             .arg(folder.path().join("toolgate.yaml"))
+            .args(args)
             .envs(env.iter().cloned())
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(|error| error.to_string())?)
@@ -120,12 +131,14 @@ impl Gateway {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| error.to_string())?;
-        let mut gateway = Self { address: addresses.0, admin: addresses.1, process, log };
-        gateway.wait_ready().await?;
-        Ok(gateway)
+        Ok(Self { address: addresses.0, admin: addresses.1, process, log })
     }
 
-    async fn wait_ready(&mut self) -> Result<(), String> {
+    /// Returns when it is ready.
+    ///
+    /// # Errors
+    /// It ended, or was not ready in time; its log is told.
+    pub async fn wait_ready(&mut self) -> Result<(), String> {
         for _ in 0..1000 {
             if let Ok(Some(status)) = self.process.try_wait() {
                 return Err(format!("the gateway ended with {status}; its log:\n{}", self.log()));

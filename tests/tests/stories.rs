@@ -102,6 +102,39 @@ async fn a_drain_waits_no_longer_than_its_grace() {
     assert_eq!(ends(&mut gateway).await.code(), Some(0));
 }
 
+#[tokio::test]
+async fn an_upgrade_refuses_no_connection_and_breaks_no_stream() {
+    let held = json!({"sse": [delta(&json!({"role": "assistant", "content": "one"})), {"until_caller_saw": "upgraded"},
+        {"finish": "stop"}, {"done": true}]});
+    let replies: Vec<Value> =
+        std::iter::once(held).chain((0..2000).map(|_| json!({"content": "done", "optional": true}))).collect();
+    let stand = Stand::with(Value::Array(replies), json!({})).await;
+    let mut old = stand.serve(json!({"models": {"m": {"tools": null}}})).await;
+    let running = stand.ask(Mode::Streamed, json!({}));
+    let upgrade = async {
+        assert!(stand.stage.until_caller_saw("one").await);
+        let mut new = Gateway::spawn(&stand.folder, stand.addresses.clone(), &[], &["--upgrade"]).expect("it starts");
+        signal(&old, "QUIT");
+        let mut upgraded = false;
+        while !upgraded {
+            let asked = stand.hello().await;
+            assert_eq!(asked, (200, json!("done")), "{}", old.log());
+            upgraded = old.log().matches("listening").count() > 1;
+            assert!(new.process.try_wait().expect("it can be asked").is_none(), "the new process ended:\n{}", old.log());
+        }
+        for _ in 0..20 {
+            assert_eq!(stand.hello().await, (200, json!("done")));
+        }
+        stand.stage.saw(b"upgraded");
+        new
+    };
+    let (response, _new) = tokio::join!(running, upgrade);
+    let stream = Stream::parse(&response.body);
+    assert_eq!((stream.faults.clone(), stream.answer()["content"].clone()), (vec![], json!("one")));
+    assert_eq!(ends(&mut old).await.code(), Some(0));
+    assert_eq!(stand.hello().await, (200, json!("done")));
+}
+
 // ---- Reloading ------------------------------------------------------------------------------------------------------------------------
 
 fn hello_twice() -> Value {
