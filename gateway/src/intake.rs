@@ -107,10 +107,8 @@ impl Wishes {
             Some(Ok(value)) => Ok(Some(value.trim())),
             Some(Err(_)) => Err(bad_header(field, "must be printable ASCII")),
         };
-        let max_rounds = text(MAX_ROUNDS, "x-toolgate-max-rounds")?.map(|value| match value.parse::<u32>() {
-            Ok(rounds) if rounds > 0 && value.bytes().all(|byte| byte.is_ascii_digit()) => Ok(rounds),
-            _ => Err(bad_header("x-toolgate-max-rounds", "must be a whole number from 1")),
-        });
+        let bad_rounds = || bad_header("x-toolgate-max-rounds", "must be a whole number from 1");
+        let max_rounds = text(MAX_ROUNDS, "x-toolgate-max-rounds")?.map(|value| rounds(value).ok_or_else(bad_rounds));
         let dry_run = match text(DRY_RUN, "x-toolgate-dry-run")? {
             None | Some("0") => false,
             Some("1") => true,
@@ -122,6 +120,12 @@ impl Wishes {
             dry_run,
         })
     }
+}
+
+/// A whole number from 1, however large: more than any cap is no more than the cap.
+fn rounds(value: &str) -> Option<u32> {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| value.parse().unwrap_or(u32::MAX)).filter(|rounds| *rounds > 0)
 }
 
 fn bad_header(name: &'static str, why: &str) -> Failure {
