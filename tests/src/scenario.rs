@@ -358,19 +358,23 @@ impl Case {
     }
 }
 
-/// Every case below a folder, in the order of the file names.
+/// Every case below a folder, in the order of the file names; of the files only those that may hold the case `only`, where it is given: a runner
+/// that takes a process for each case would read them all each time.
 ///
 /// # Errors
 /// The first file that is not a scenario.
-pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
+pub fn cases(folder: &Path, only: Option<&str>) -> Result<Vec<Case>, String> {
     let mut files = Vec::new();
     collect(folder, &mut files);
     files.sort();
     let mut all = Vec::new();
     for file in files {
-        let whole = read(&file, &[])?;
         let relative = file.strip_prefix(folder).expect("below the folder").with_extension("");
         let name = relative.to_string_lossy().replace('/', "::");
+        if only.is_some_and(|only| !only.starts_with(&name)) {
+            continue;
+        }
+        let whole = read(&file, &[])?;
         let variants: Vec<Option<String>> = match whole.get("variants") {
             Some(Value::Object(variants)) => variants.keys().cloned().map(Some).collect(),
             _ => vec![None],

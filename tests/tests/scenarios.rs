@@ -7,13 +7,17 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use toolgate_tests::run::play;
 use toolgate_tests::scenario::{Case, cases};
 
+/// The one test that is no scenario.
+const WELL_FORMED: &str = "the_scenarios_are_well_formed";
+
 fn main() {
     let mut arguments = Arguments::from_args();
     // Each case is a process of its own, and mostly waits.
     arguments.test_threads = arguments.test_threads.or(Some(8));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
-    let trials = match cases(&folder) {
-        Ok(cases) => std::iter::once(Trial::test("the_scenarios_are_well_formed", {
+    let only = arguments.filter.as_deref().filter(|filter| arguments.exact && *filter != WELL_FORMED);
+    let trials = match cases(&folder, only) {
+        Ok(cases) => std::iter::once(Trial::test(WELL_FORMED, {
             let cases = cases.clone();
             move || well_formed(&cases)
         }))
@@ -25,7 +29,7 @@ fn main() {
             .with_ignored_flag(case.is_pending)
         }))
         .collect(),
-        Err(fault) => vec![Trial::test("the_scenarios_are_well_formed", move || Err(fault.into()))],
+        Err(fault) => vec![Trial::test(WELL_FORMED, move || Err(fault.into()))],
     };
     libtest_mimic::run(&arguments, trials).exit();
 }
