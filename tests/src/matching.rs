@@ -54,7 +54,7 @@ fn ask(path: &str, word: &str, argument: &Value, seen: &Value, faults: &mut Vec<
         "$exactly" => argument == seen,
         "$not" => !self::faults(argument, seen).is_empty(),
         "$one_of" => argument.as_array().into_iter().flatten().any(|wanted| self::faults(wanted, seen).is_empty()),
-        "$bytes" => argument.as_u64() == Some(text().len() as u64),
+        "$most_bytes" => argument.as_u64() >= Some(text().len() as u64),
         "$at_least" => seen.as_f64() >= argument.as_f64() && seen.is_number(),
         "$at_most" => seen.as_f64() <= argument.as_f64() && seen.is_number(),
         "$contains" => seen.as_array().into_iter().flatten().any(|element| self::faults(argument, element).is_empty()),

@@ -13,7 +13,7 @@ const WELL_FORMED: &str = "the_scenarios_are_well_formed";
 fn main() {
     let mut arguments = Arguments::from_args();
     // Each case is a process of its own, and mostly waits.
-    arguments.test_threads = arguments.test_threads.or(Some(8));
+    arguments.test_threads = arguments.test_threads.or(Some(16));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let only = arguments.filter.as_deref().filter(|filter| arguments.exact && *filter != WELL_FORMED);
     let trials = match cases(&folder, only) {
