@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod callers;
 pub mod cli;
+pub mod demo;
 pub mod failure;
 pub mod gateway;
 pub mod intake;

@@ -33,7 +33,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const LENGTH: usize = 43;
 
 /// `tg-` and 256 random bits.
-fn new_secret() -> Option<String> {
+pub(super) fn new_secret() -> Option<String> {
     let random = SystemRandom::new();
     let mut secret = String::from("tg-");
     let mut bytes = [0; 64];
@@ -50,12 +50,16 @@ fn new_secret() -> Option<String> {
 /// The lines of the configuration. A JSON string is a YAML string, whatever the name holds.
 fn entry(name: &str, secret: &str) -> String {
     let name = serde_json::Value::from(name);
-    let hash = hash_of(secret).iter().fold(String::new(), |mut hex, byte| {
+    format!("keys:\n  - name: {name}\n    hash: \"sha256:{}\"\n", hex_hash_of(secret))
+}
+
+/// What the configuration keeps of a secret.
+pub(super) fn hex_hash_of(secret: &str) -> String {
+    hash_of(secret).iter().fold(String::new(), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
-    });
-    format!("keys:\n  - name: {name}\n    hash: \"sha256:{hash}\"\n")
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod admin;
 mod check;
+mod demo;
 mod key;
 mod serve;
 mod tools;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Run the gateway.
     Serve(serve::Serve),
+    /// Show the whole gateway on embedded parts: a model, three tools, one question. No key and no network is needed.
+    Demo(demo::Demo),
     /// Read everything that `serve` would, and print every problem with its place.
     Check(check::Check),
     /// Print the effective policy: each tool with its verdict and reason.
@@ -64,6 +67,7 @@ enum Failure {
 pub fn run() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(command) => serve::run(&command),
+        Command::Demo(command) => demo::run(command),
         Command::Check(command) => check::run(&command),
         Command::Tools(command) => tools::run(&command),
         Command::Key(command) => key::run(&command),

@@ -46,6 +46,14 @@ impl Bound {
         bound.map_err(|error| format!("cannot listen on {}: {}", key_of(listen), why(&error)))
     }
 
+    /// Where others find it.
+    pub(super) fn address(&self) -> Listen {
+        match self {
+            Self::Tcp(address) => Listen::Tcp(*address),
+            Self::Unix(path) => Listen::Unix(path.clone()),
+        }
+    }
+
     /// What the library is told.
     pub(super) fn endpoint(&self) -> ListenerConfig {
         // hyper has its own buffers; a second pair would only cost memory and copies.

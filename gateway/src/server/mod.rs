@@ -12,7 +12,9 @@ mod peer;
 mod tls;
 mod upgrade;
 
+use std::future::pending;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -25,6 +27,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
+use toolgate_config::address::Listen;
 use tracing::{info, warn};
 
 use self::connection::Reception;
@@ -52,10 +55,19 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 /// # Errors
 /// A sentence for the operator: a port, or the process to take over from, is not there. Once it serves, it ends well.
 pub fn run<A: Answer>(start: Start<A>) -> Result<(), String> {
+    run_with(start, |_| pending::<()>()).map(drop)
+}
+
+/// Serves until a signal ends it, or until the guest has done what it came for: somebody in this process who calls the gateway from outside,
+/// and is told where. Returns what the guest brings back; nothing where a signal came first.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listening) -> G) -> Result<Option<G::Output>, String> {
     let sockets = Sockets::open(&start)?;
     let callers = runtime_of_callers().map_err(told)?;
     let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(told)?;
-    main.block_on(async {
+    let brought = main.block_on(async {
         let connections = Arc::new(Connections::default());
         let reception = Reception { answer: start.callers, tls: start.certificates, connections: Arc::clone(&connections) };
         let stop = watch::Sender::new(false);
@@ -68,16 +80,25 @@ pub fn run<A: Answer>(start: Start<A>) -> Result<(), String> {
         tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
         info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
         let running = Running { gateway: &start.gateway, connections: &connections, sockets: &sockets, stop: &stop };
-        running.until_the_end(&mut signals, &start.meeting_place).await;
+        let guest = pin!(guest(Listening { callers: sockets.callers.address(), admin: sockets.admin.address() }));
+        let brought = running.until_the_end(&mut signals, &start.meeting_place, guest).await;
         reloading.abort();
         // The listeners take a vanished sender for a fault.
         stop.send_replace(true);
-        Ok::<_, String>(())
+        Ok::<_, String>(brought)
     })?;
     // The requests that are cut now still have their records settled, by a task of the main thread.
     callers.shutdown_timeout(LAST_MOMENT);
     main.block_on(async { sleep(LAST_WORDS).await });
-    Ok(())
+    Ok(brought)
+}
+
+/// Where a gateway listens, with the ports that it really has.
+pub struct Listening {
+    /// For callers.
+    pub callers: Listen,
+    /// For operators.
+    pub admin: Listen,
 }
 
 /// What is needed to begin.
@@ -185,13 +206,30 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    async fn until_the_end(&self, signals: &mut Signals, place: &std::path::Path) {
+    /// What the guest brings back, where it is the guest that ends it.
+    async fn until_the_end<G: Future>(
+        &self,
+        signals: &mut Signals,
+        place: &std::path::Path,
+        mut guest: Pin<&mut G>,
+    ) -> Option<G::Output> {
         loop {
-            match signals.next().await {
-                Wish::End => return self.drain(signals).await,
-                Wish::HandOver if self.hand_over(place).await => return self.leave(signals).await,
-                Wish::HandOver => warn!("the hand-over failed; this process goes on serving"),
+            let wish = tokio::select! {
+                brought = &mut guest => {
+                    self.drain(signals).await;
+                    return Some(brought);
+                }
+                wish = signals.next() => wish,
+            };
+            match wish {
+                Wish::End => self.drain(signals).await,
+                Wish::HandOver if self.hand_over(place).await => self.leave(signals).await,
+                Wish::HandOver => {
+                    warn!("the hand-over failed; this process goes on serving");
+                    continue;
+                }
             }
+            return None;
         }
     }
 

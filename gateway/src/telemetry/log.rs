@@ -25,9 +25,17 @@ const LEVELS: [(&str, Level); 5] =
 /// # Errors
 /// A sentence that says what is allowed.
 pub fn level_from_env() -> Result<Level, String> {
+    level_from_env_or(Level::INFO)
+}
+
+/// The level that the environment asks for; `silent` where it is silent.
+///
+/// # Errors
+/// A sentence that says what is allowed.
+pub fn level_from_env_or(silent: Level) -> Result<Level, String> {
     match std::env::var(LEVEL_VARIABLE) {
         Ok(word) if !word.is_empty() => level_from_word(&word),
-        _ => Ok(Level::INFO),
+        _ => Ok(silent),
     }
 }
 
