@@ -22,6 +22,7 @@ use pingora_core::protocols::Stream;
 use pingora_core::protocols::l4::stream::Stream as L4Stream;
 use pingora_core::server::ShutdownWatch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout, timeout_at};
+use tokio_rustls::Accept;
 use tracing::debug;
 
 use super::connections::Connections;
@@ -63,37 +64,46 @@ impl<A: Answer> ServerApp for Reception<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, _shutdown: &ShutdownWatch) -> Option<Stream> {
         // The listener hands over plain sockets only. TLS is done here, where its time can be bounded and its faults can be told.
         let stream = stream.into_any().downcast::<L4Stream>().ok()?;
-        let peer = Peer::of(&stream);
-        let patience = self.answer.header_timeout();
-        match &self.tls {
-            None => self.receive(Line::new(*stream, peer, patience), false).await,
-            Some(tls) => match timeout(patience, tls.acceptor().accept(*stream)).await {
-                Ok(Ok(stream)) => {
-                    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    self.receive(Line::new(stream, peer, patience), http2).await;
-                }
-                Ok(Err(error)) => debug!(%error, ?peer, "no TLS came about"),
-                Err(_) => debug!(?peer, "no TLS came about in time"),
-            },
-        }
+        let reception = Arc::clone(self);
+        // The library's task has room for a handshake of its own, ten times what a connection needs here. That it ends is seen to by
+        // `Connections`.
+        tokio::spawn(async move { reception.welcome(*stream).await });
         None
     }
 }
 
 impl<A: Answer> Reception<A> {
-    /// Serves a connection until it closes.
-    async fn receive<S: Transport>(&self, mut line: Line<S>, http2: bool) {
-        let opening = match http2 {
-            true => Some(Opening::Http2),
-            false => opening_of(&mut line).await,
-        };
+    async fn welcome(&self, stream: L4Stream) {
+        let peer = Peer::of(&stream);
+        let patience = self.answer.header_timeout();
+        match &self.tls {
+            None => self.receive(Shared::new(Line::new(stream, peer, patience))).await,
+            Some(tls) => Box::pin(self.shake_hands(tls.acceptor().accept(stream), peer, patience)).await,
+        }
+    }
+
+    async fn shake_hands(&self, handshake: Accept<L4Stream>, peer: Peer, patience: Duration) {
+        match timeout(patience, handshake).await {
+            Ok(Ok(stream)) => {
+                let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                let mut line = Line::new(stream, peer, patience);
+                if http2 {
+                    line.multiplex();
+                }
+                self.receive(Shared::new(line)).await;
+            }
+            Ok(Err(error)) => debug!(%error, ?peer, "no TLS came about"),
+            Err(_) => debug!(?peer, "no TLS came about in time"),
+        }
+    }
+
+    /// Serves a connection until it closes. What a connection does not need yet, or not at all, is boxed: many are idle.
+    async fn receive<S: Transport>(&self, line: Shared<S>) {
+        let opening = opening_of(&line).await;
         let _open = self.connections.enter();
         match opening {
-            Some(Opening::Http1) => self.http1(Shared::new(line)).await,
-            Some(Opening::Http2) => {
-                line.multiplex();
-                self.http2(Shared::new(line)).await;
-            }
+            Some(Opening::Http1) => self.http1(line).await,
+            Some(Opening::Http2) => Box::pin(self.http2(line)).await,
             Some(Opening::Nothing) | None => {}
         }
     }
@@ -105,7 +115,7 @@ impl<A: Answer> Reception<A> {
             let serving = Serving(line.clone());
             let answer = Arc::clone(&self.answer);
             async move {
-                let response = if ambiguous { answer.ambiguous() } else { answer.answer(request).await };
+                let response = if ambiguous { answer.ambiguous() } else { Box::pin(answer.answer(request)).await };
                 Ok::<_, Infallible>(response.map(|body| Served { body, _serving: serving }))
             }
         });
@@ -117,7 +127,7 @@ impl<A: Answer> Reception<A> {
             .keep_alive(!self.connections.is_closing())
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_BUFFER);
-        self.drive(http.serve_connection(TokioIo::new(line.clone()), service), &line).await;
+        self.drive(Box::pin(http.serve_connection(TokioIo::new(line.clone()), service)), &line).await;
     }
 
     async fn http2<S: Transport>(&self, line: Shared<S>) {
@@ -131,12 +141,11 @@ impl<A: Answer> Reception<A> {
             .max_header_list_size(MAX_HEAD as u32)
             .keep_alive_interval(PING.0)
             .keep_alive_timeout(PING.1);
-        self.drive(http.serve_connection(TokioIo::new(line.clone()), service), &line).await;
+        self.drive(Box::pin(http.serve_connection(TokioIo::new(line.clone()), service)), &line).await;
     }
 
     /// Drives a connection until it closes, its caller goes away, or its time is up. Dropping it drops the requests it serves.
-    async fn drive<S: Transport>(&self, connection: impl Closing, line: &Shared<S>) {
-        let mut connection = pin!(connection);
+    async fn drive<S: Transport>(&self, mut connection: Pin<Box<impl Closing>>, line: &Shared<S>) {
         let mut told = pin!(self.connections.told());
         let mut timer = pin!(sleep_until(line.with(|line| line.deadline()).unwrap_or_else(far)));
         // Once is enough: the task that is woken is always this one.
@@ -192,9 +201,9 @@ fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Option<Instant>, cx: &mut
 }
 
 /// Which protocol the caller begins with; `None`: it did not say in time.
-async fn opening_of<S: Transport>(line: &mut Line<S>) -> Option<Opening> {
-    let deadline = line.deadline().unwrap_or_else(far);
-    timeout_at(deadline, poll_fn(|cx| line.poll_opening(cx))).await.ok()
+async fn opening_of<S: Transport>(line: &Shared<S>) -> Option<Opening> {
+    let deadline = line.with(|line| line.deadline()).unwrap_or_else(far);
+    timeout_at(deadline, poll_fn(|cx| line.with(|line| line.poll_opening(cx)))).await.ok()
 }
 
 /// A time that does not come.

@@ -124,6 +124,9 @@ impl<S: Transport> Line<S> {
 
     /// Reads until it is clear which protocol the caller begins with.
     pub(super) fn poll_opening(&mut self, cx: &mut Context<'_>) -> Poll<Opening> {
+        if self.phase == Phase::Multiplexed {
+            return Poll::Ready(Opening::Http2);
+        }
         loop {
             let known = self.ahead.len().min(HTTP2_BEGINS.len());
             if self.ahead[..known] != HTTP2_BEGINS[..known] {

@@ -13,6 +13,7 @@ mod tls;
 mod upgrade;
 
 use std::future::pending;
+use std::hint::black_box;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -45,6 +46,9 @@ pub use self::upgrade::meeting_place;
 const BLOCKING_THREADS: usize = 16;
 /// How long two processes accept side by side when one takes over from the other.
 const SIDE_BY_SIDE: Duration = Duration::from_secs(2);
+/// How often the allocator is asked to tidy up, and what it then gives and takes back.
+const BREATH: Duration = Duration::from_secs(2);
+const LARGE_PIECE: usize = 16 * 1024 * 1024;
 /// What blocking work has to end in when the process does.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// What records have to be settled in when the process ends.
@@ -77,12 +81,14 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
         listen(&Handle::current(), "admin", &sockets.admin, reception, &sockets.fds, stop.subscribe());
         let mut signals = Signals::new().map_err(told)?;
         let reloading = tokio::spawn(start.reloader.watch());
+        let breathing = tokio::spawn(breathe());
         tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
         info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
         let running = Running { gateway: &start.gateway, connections: &connections, sockets: &sockets, stop: &stop };
         let guest = pin!(guest(Listening { callers: sockets.callers.address(), admin: sockets.admin.address() }));
         let brought = running.until_the_end(&mut signals, &start.meeting_place, guest).await;
         reloading.abort();
+        breathing.abort();
         // The listeners take a vanished sender for a fault.
         stop.send_replace(true);
         Ok::<_, String>(brought)
@@ -99,6 +105,15 @@ pub struct Listening {
     pub callers: Listen,
     /// For operators.
     pub admin: Listen,
+}
+
+/// The allocator returns freed pages to the system only when it is next asked for a large piece. A process that has gone quiet would keep
+/// what its busiest moment took, so it is asked for one now and then; the piece is never touched and costs nothing.
+async fn breathe() {
+    loop {
+        sleep(BREATH).await;
+        drop(black_box(Vec::<u8>::with_capacity(LARGE_PIECE)));
+    }
 }
 
 /// What is needed to begin.
