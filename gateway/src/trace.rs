@@ -1,5 +1,6 @@
 //! The record of a run, step by step, and the runs that are kept in memory.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use toolgate_config::server::Privacy;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::Judged;
 
+use crate::upstream::Target;
 use crate::wire::Usage;
 
 /// How many runs are kept.
@@ -49,6 +51,15 @@ impl TraceId {
         Self::from_hex(id).filter(|id| well_formed && !more && id.0 != [0; 16])
     }
 
+    /// Its 32 hexadecimal digits, written into `digits`.
+    pub fn hex<'d>(&self, digits: &'d mut [u8; 32]) -> &'d str {
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
+            pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
+        }
+        std::str::from_utf8(digits).unwrap_or_default()
+    }
+
     /// From 32 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -60,7 +71,7 @@ impl TraceId {
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+        f.write_str(self.hex(&mut [0; 32]))
     }
 }
 
@@ -122,12 +133,8 @@ impl Status {
 /// One attempt at a model call, and the tool calls that it asked for.
 #[derive(Debug)]
 pub struct Round {
-    /// Whom it went to.
-    pub provider: ProviderName,
-    /// Under what name.
-    pub upstream_model: String,
-    /// Label of metrics: bounded, where a caller may name any model.
-    pub label: String,
+    /// Whom it went to, and under what name.
+    pub target: Arc<Target>,
     /// 1 for the first try.
     pub attempt: u32,
     /// How it went.
@@ -135,7 +142,7 @@ pub struct Round {
     /// How long it took.
     pub took: Duration,
     /// Why the model stopped, as it said.
-    pub finish_reason: Option<String>,
+    pub finish_reason: Option<Cow<'static, str>>,
     /// What it used.
     pub usage: Option<Usage>,
     /// The usage was counted here.
@@ -275,8 +282,8 @@ impl Run {
 impl Round {
     fn to_json(&self) -> Value {
         json!({
-            "provider": self.provider.as_str(),
-            "upstream_model": self.upstream_model,
+            "provider": self.target.provider.name.as_str(),
+            "upstream_model": self.target.upstream_model,
             "attempt": self.attempt,
             "outcome": self.outcome.as_str(),
             "ms": ms(self.took),

@@ -31,13 +31,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Who may answer a run: the model's provider, then those of its fallbacks. Fixed when the run begins.
 #[derive(Debug)]
 pub struct Targets {
-    all: Vec<Target>,
+    all: Vec<Arc<Target>>,
     /// The one that answered last, or is to be asked first.
     current: usize,
 }
 
 /// A provider, and what it calls the model.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Target {
     /// The account.
     pub provider: Arc<Provider>,
@@ -50,22 +50,28 @@ pub struct Target {
 impl Targets {
     /// Those of a model.
     pub fn of(config: &Config, model: &Model) -> Self {
-        let target = |model: &Model| Target {
-            provider: Arc::clone(&model.provider),
-            upstream_model: model.upstream_model.clone(),
-            label: if config.models.named.contains_key(&model.name) { model.name.as_str().to_owned() } else { "*".to_owned() },
+        let target = |model: &Model| {
+            Arc::new(Target {
+                provider: Arc::clone(&model.provider),
+                upstream_model: model.upstream_model.clone(),
+                label: if config.models.named.contains_key(&model.name) {
+                    model.name.as_str().to_owned()
+                } else {
+                    "*".to_owned()
+                },
+            })
         };
         let all = std::iter::once(target(model)).chain(config.fallbacks(model).map(|fallback| target(fallback))).collect();
         Self { all, current: 0 }
     }
 
     /// The one that is asked next.
-    pub fn current(&self) -> &Target {
+    pub fn current(&self) -> &Arc<Target> {
         &self.all[self.current]
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Target>> {
         self.all.iter()
     }
 }
@@ -127,7 +133,7 @@ impl Ask<'_> {
 
     async fn send_to(
         &self,
-        target: &Target,
+        target: &Arc<Target>,
         compose: &impl Fn(&Target) -> Vec<Bytes>,
         rounds: &mut Vec<Round>,
     ) -> Result<Answering, Failure> {
@@ -182,11 +188,9 @@ impl Ask<'_> {
     }
 }
 
-fn opened(target: &Target, attempt: u32) -> Round {
+fn opened(target: &Arc<Target>, attempt: u32) -> Round {
     Round {
-        provider: target.provider.name.clone(),
-        upstream_model: target.upstream_model.clone(),
-        label: target.label.clone(),
+        target: Arc::clone(target),
         attempt,
         // What is true until something else is known: a run that is dropped here was broken off by its caller.
         outcome: Outcome::Cancelled,

@@ -1,5 +1,6 @@
 //! Hearing a model out: one document or a stream of events, and what the record keeps of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -187,8 +188,15 @@ pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>
     if let Some(round) = record.run.rounds.last_mut() {
         round.usage = Some(answer.usage);
         round.estimated = answer.estimated;
-        round.finish_reason = finish.map(|finish| finish.trim_matches('"').to_owned());
+        round.finish_reason = finish.map(reason);
     }
+}
+
+/// A raw finish reason as a trace has it. The usual ones are not kept once more for each run.
+fn reason(raw: &str) -> Cow<'static, str> {
+    const USUAL: [&str; 4] = ["stop", "tool_calls", "length", "content_filter"];
+    let word = raw.trim_matches('"');
+    USUAL.into_iter().find(|usual| *usual == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
 }
 
 fn net_failed(error: NetError) -> Failed {

@@ -46,7 +46,7 @@ pub fn ambiguous() -> Response<Body> {
 
 fn header(id: TraceId) -> HeaderValue {
     // Hexadecimal digits are always a header value.
-    HeaderValue::try_from(id.to_string()).unwrap_or(HeaderValue::from_static(""))
+    HeaderValue::from_str(id.hex(&mut [0; 32])).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// The interval of the contract, or what a test sets in its place.

@@ -86,9 +86,10 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         metrics.rounds(model, u32::try_from(answered).unwrap_or(u32::MAX));
     }
     for round in &run.rounds {
-        metrics.upstream(round.provider.as_str(), &round.label, round.outcome.as_str(), round.took);
+        let (provider, label) = (round.target.provider.name.as_str(), round.target.label.as_str());
+        metrics.upstream(provider, label, round.outcome.as_str(), round.took);
         if let Some(usage) = &round.usage {
-            metrics.tokens(round.provider.as_str(), &round.label, key, tokens(usage));
+            metrics.tokens(provider, label, key, tokens(usage));
         }
         for call in &round.tool_calls {
             count_call(metrics, call);

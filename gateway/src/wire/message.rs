@@ -1,20 +1,24 @@
 //! The messages that the gateway adds to a transcript.
 
-use std::fmt::Write as _;
-
 use toolgate_tools::toolbox::Call;
 
-use super::object::quoted;
+use super::object::{push_quoted, quoted};
 
 /// A model's turn that asks for tools. Arguments that were no JSON go on as `{}`: a provider refuses every later request over a history
 /// that it cannot parse.
 pub fn assistant(content: Option<&str>, calls: &[Call]) -> String {
-    let mut text = format!(r#"{{"role":"assistant","content":{},"tool_calls":["#, content.unwrap_or("null"));
+    let mut text = String::with_capacity(64 + calls.len() * 160);
+    text.push_str(r#"{"role":"assistant","content":"#);
+    text.push_str(content.unwrap_or("null"));
+    text.push_str(r#","tool_calls":["#);
     for (at, call) in calls.iter().enumerate() {
-        let comma = if at == 0 { "" } else { "," };
-        let (id, name) = (quoted(&call.id), quoted(&call.name));
-        let arguments = quoted(call.arguments.as_ref().map_or("{}", |arguments| arguments.text()));
-        let _ = write!(text, r#"{comma}{{"id":{id},"type":"function","function":{{"name":{name},"arguments":{arguments}}}}}"#);
+        text.push_str(if at == 0 { r#"{"id":"# } else { r#",{"id":"# });
+        push_quoted(&mut text, &call.id);
+        text.push_str(r#","type":"function","function":{"name":"#);
+        push_quoted(&mut text, &call.name);
+        text.push_str(r#","arguments":"#);
+        push_quoted(&mut text, call.arguments.as_ref().map_or("{}", |arguments| arguments.text()));
+        text.push_str("}}");
     }
     text.push_str("]}");
     text
@@ -22,7 +26,13 @@ pub fn assistant(content: Option<&str>, calls: &[Call]) -> String {
 
 /// What a tool returned.
 pub fn tool(call: &Call, output: &str) -> String {
-    format!(r#"{{"role":"tool","tool_call_id":{},"content":{}}}"#, quoted(&call.id), quoted(output))
+    let mut text = String::with_capacity(64 + call.id.len() + output.len() + output.len() / 8);
+    text.push_str(r#"{"role":"tool","tool_call_id":"#);
+    push_quoted(&mut text, &call.id);
+    text.push_str(r#","content":"#);
+    push_quoted(&mut text, output);
+    text.push('}');
+    text
 }
 
 /// The operator's own words, which go first.

@@ -85,7 +85,20 @@ pub fn is_null(raw: Option<&RawValue>) -> bool {
 
 /// Text as a JSON string, quotes included.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let mut out = String::with_capacity(text.len() + 2);
+    push_quoted(&mut out, text);
+    out
+}
+
+/// Appends text as a JSON string, quotes included. Names and most sentences need no escapes, and are only copied.
+pub fn push_quoted(out: &mut String, text: &str) {
+    if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        out.push_str(&serde_json::Value::from(text).to_string());
+    } else {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    }
 }
 
 /// What happens to one member.
