@@ -76,13 +76,9 @@ pub fn caller(config: &Config, headers: &HeaderMap) -> Result<Caller, Failure> {
 
 fn secret(headers: &HeaderMap) -> Option<&str> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    match text(AUTHORIZATION) {
-        Some(value) => {
-            value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, secret)| secret.trim())
-        }
-        None => text(X_API_KEY).or_else(|| text(API_KEY)).map(str::trim),
-    }
-    .filter(|secret| !secret.is_empty())
+    let bearer = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
+    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, secret)| secret);
+    bearer.or_else(|| text(X_API_KEY)).or_else(|| text(API_KEY)).map(str::trim).filter(|secret| !secret.is_empty())
 }
 
 /// What the `x-toolgate-*` headers ask for.
@@ -200,7 +196,8 @@ mod tests {
         let table = [
             (&[("authorization", "Bearer a"), ("x-api-key", "b")][..], Some("a")),
             (&[("authorization", "bearer  a ")], Some("a")),
-            (&[("authorization", "Basic a"), ("x-api-key", "b")], None),
+            (&[("authorization", "Basic a"), ("x-api-key", "b")], Some("b")),
+            (&[("authorization", "Basic a")], None),
             (&[("authorization", "Bearer ")], None),
             (&[("authorization", "a")], None),
             (&[("x-api-key", "b"), ("api-key", "c")], Some("b")),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use toolgate_config::names::{ModelName, ProviderName};
+use toolgate_config::names::ModelName;
 use toolgate_config::server::Privacy;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::Judged;

@@ -126,6 +126,7 @@ impl Request {
             Place::StreamOptions if self.stream => put(text, key, with_usage(value).as_bytes()),
             Place::StreamOptions => {}
             Place::Tools if !self.own_tools => {}
+            Place::ToolChoice if self.choice_is_over(splice, round) => put(text, key, b"\"auto\""),
             Place::ToolChoice if !self.keeps_choice(splice, round) => {}
             Place::Parallel if !self.keeps_parallel(splice, round) => {}
             _ => put(text, key, value),
@@ -135,6 +136,10 @@ impl Request {
     /// A caller's `tool_choice` holds for the first round only: kept longer, `required` would never let the model answer.
     fn keeps_choice(&self, splice: &Splice<'_>, round: Round) -> bool {
         self.own_tools || self.legacy_functions || (!splice.tools.is_empty() && round == Round::First)
+    }
+
+    fn choice_is_over(&self, splice: &Splice<'_>, round: Round) -> bool {
+        !self.own_tools && !splice.tools.is_empty() && round == Round::Later
     }
 
     fn keeps_parallel(&self, splice: &Splice<'_>, round: Round) -> bool {
@@ -424,7 +429,11 @@ mod tests {
                 Round::First,
                 r#"],"tool_choice":"required","parallel_tool_calls":false,"model":"up","temperature":0.2,"tools":[1]}"#,
             ),
-            ("[1]", Round::Later, r#"],"parallel_tool_calls":false,"model":"up","temperature":0.2,"tools":[1]}"#),
+            (
+                "[1]",
+                Round::Later,
+                r#"],"tool_choice":"auto","parallel_tool_calls":false,"model":"up","temperature":0.2,"tools":[1]}"#,
+            ),
             ("[1]", Round::Closing, r#"],"model":"up","temperature":0.2}"#),
         ];
         for (tools, round, tail) in table {
