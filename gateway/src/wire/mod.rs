@@ -17,3 +17,6 @@ pub use chunk::Chunk;
 pub use reply::Reply;
 pub use request::{Request, Round, Splice};
 pub use usage::Usage;
+
+#[cfg(test)]
+mod properties;

@@ -52,13 +52,21 @@ fn stored(talk: Talk) -> Talk {
 
 proptest! {
     #[test]
-    fn every_run_ends_within_its_limits(limits in any_limits(), script in prop::collection::vec(any_says(), 1..12), results in 1_usize..4) {
+    fn every_run_ends_within_its_limits(
+        limits in any_limits(),
+        script in prop::collection::vec(any_says(), 1..12),
+        results in 1_usize..4,
+    ) {
         let tool = |call: &Call, at: usize| format!("{} {}", call.name, at % results);
         keeps_the_rules(limits, &play(limits, &script, &tool));
     }
 
     #[test]
-    fn a_run_that_is_put_aside_goes_on_the_same(limits in any_limits(), script in prop::collection::vec(any_says(), 1..12), results in 1_usize..4) {
+    fn a_run_that_is_put_aside_goes_on_the_same(
+        limits in any_limits(),
+        script in prop::collection::vec(any_says(), 1..12),
+        results in 1_usize..4,
+    ) {
         let tool = |call: &Call, at: usize| format!("{} {}", call.name, at % results);
         let straight = play(limits, &script, &tool);
         let paused = play_with(stored(Talk::new(limits, true)), &script, &tool, stored);
