@@ -186,11 +186,12 @@ impl Listening {
             self.showing = Showing::Nothing;
             self.left.held.clear();
         }
-        if chunk.finish().is_some() {
-            // Whether the round ends here for the caller too is known when it is over.
-            self.left.finish = Some(chunk);
-        } else {
-            self.show_or_hold(chunk, show);
+        if chunk.finish().is_none() {
+            return self.show_or_hold(chunk, show);
+        }
+        // Whether the round ends here for the caller too is known when it is over. Some providers say so in every chunk.
+        if let Some(earlier) = self.left.finish.replace(chunk).filter(|earlier| earlier.characters > 0) {
+            self.show_or_hold(earlier.without_finish(), show);
         }
     }
 

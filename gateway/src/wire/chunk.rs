@@ -186,10 +186,22 @@ impl Chunk {
         self.changed(&[Edit::Set("choices", &choices), Edit::Remove("usage")])
     }
 
+    /// The same chunk without its end, for a stream that went on after it.
+    pub fn without_finish(&self) -> Self {
+        let Some(finish) = &self.finish else { return self.clone() };
+        let mut patches = Patches::default();
+        patches.replace(finish.clone(), "null");
+        let mut text = BytesMut::with_capacity(self.payload.len());
+        patches.apply(&self.payload, &mut text);
+        self.reread(text.freeze())
+    }
+
     fn changed(&self, edits: &[Edit<'_>]) -> Self {
-        let text = object::edited(&self.payload, edits).unwrap_or_default();
-        let changed = Self::parse(Bytes::from(text), &mut CallParts::default(), |_| true);
-        changed.unwrap_or_else(|_| self.clone())
+        self.reread(Bytes::from(object::edited(&self.payload, edits).unwrap_or_default()))
+    }
+
+    fn reread(&self, text: Bytes) -> Self {
+        Self::parse(text, &mut CallParts::default(), |_| true).unwrap_or_else(|_| self.clone())
     }
 
     fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
@@ -205,12 +217,22 @@ fn on_one_line(payload: Bytes) -> Bytes {
     payload.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).collect()
 }
 
-/// The characters of a raw string. Parts that are no string count as nothing.
+/// The characters of a raw string, or of the texts in a list of parts, which some providers send. Whatever else there is counts as nothing.
 pub fn characters(raw: &RawValue) -> usize {
-    match object::as_str(raw) {
-        Some(text) => text.chars().count(),
-        None => raw.get().strip_prefix('"').map_or(0, str::len),
+    if let Some(text) = object::as_str(raw) {
+        return text.chars().count();
     }
+    match serde_json::from_str::<Vec<Part<'_>>>(raw.get()) {
+        Ok(parts) => parts.iter().filter_map(|part| part.text).map(characters).sum(),
+        // A string that was cut between two surrogates spells no text.
+        Err(_) => raw.get().strip_prefix('"').map_or(0, str::len),
+    }
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -308,6 +330,21 @@ mod tests {
         for (delta, shed) in table {
             let chunk = chunk(&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#));
             assert_eq!((chunk.only_repeats_role(true), chunk.only_repeats_role(false)), (shed, false), "{delta}");
+        }
+    }
+
+    #[test]
+    fn characters_are_counted_in_texts_and_in_parts() {
+        let table = [
+            ("\"日本\"", 2),
+            (r#""\ud83c\udfbb\n""#, 2),
+            ("null", 0),
+            (r#"[{"type":"text","text":"ab"},{"type":"thinking"},{"type":"text","text":"日"}]"#, 3),
+            ("[]", 0),
+            ("{}", 0),
+        ];
+        for (raw, expected) in table {
+            assert_eq!(characters(serde_json::from_str(raw).unwrap()), expected, "{raw}");
         }
     }
 

@@ -182,6 +182,21 @@ fn the_end_of_a_round_waits_for_the_end_of_the_run() {
 }
 
 #[test]
+fn an_end_in_every_chunk_loses_nothing_and_shows_one() {
+    let said = |text: &str| delta(&json!({ "content": text }), "stop".into());
+    let (a, b, c, last) = (said("a"), said("b"), said("c"), end("stop"));
+    for (kind, live, held) in
+        [(hold(0), "ab", ""), (hold(2), "ab", ""), (hold(3), "", "ab"), (ALL, "", "ab"), (Kind::Closing, "ab", "")]
+    {
+        let heard = hear(kind, &[&a, &b, &c, DONE]);
+        assert_eq!((heard.live().as_str(), heard.held().as_str()), (live, held), "{kind:?}");
+        assert!(heard.shown.iter().all(|data| data.contains("\"finish_reason\":null")), "{:?}", heard.shown);
+        assert_eq!(heard.left.finish.unwrap().content(), Some("\"c\""));
+        assert_eq!(hear(kind, &[&a, &last, &last, DONE]).left.finish.unwrap().content(), None);
+    }
+}
+
+#[test]
 fn case_26_usage_is_found_wherever_it_stands() {
     let (text, stop) = (say("abcd"), end("stop"));
     let inside = |data: &str, usage: Value| {
