@@ -121,12 +121,13 @@ fn rebuilt(body: &str, splice: &Splice<'_>, round: Round, added: &[Value]) -> Ve
             }
             "stream_options" if value.contains("false") => Some(value.replace("false", "true")),
             "stream_options" => Some(r#"{"include_usage":true}"#.to_owned()),
+            "tool_choice" if !own_tools && round == Round::Later => Some("\"auto\"".to_owned()),
             _ => Some(value.clone()),
         };
         let kept = match name(key).as_str() {
             "stream_options" => stream,
             "tools" => own_tools,
-            "tool_choice" => own_tools || (offered && round == Round::First),
+            "tool_choice" => own_tools || offered,
             "parallel_tool_calls" => own_tools || offered,
             _ => true,
         };
