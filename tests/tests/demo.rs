@@ -135,11 +135,34 @@ async fn it_goes_on_serving_until_a_signal_and_what_it_suggests_works() {
         let answer = stream.answer()["content"].as_str().unwrap_or_default().to_owned();
         assert!(answer.starts_with("The order A-1008, two linen towels, is packed"), "{answer}");
 
+        assert!(answer.ends_with("The customer's file is not open to me."), "{answer}");
+
         let trace = demo.send("GET", &format!("/toolgate/traces/{}", demo.between("/toolgate/traces/", " ")), None).await;
         assert_eq!(trace.json()["rounds"].as_array().map(Vec::len), Some(3), "{}", trace.text());
         assert_eq!(demo.end_with(signal).await.code(), Some(0), "{signal}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
     }
+}
+
+#[tokio::test]
+async fn the_change_that_it_suggests_lets_the_withheld_tool_through() {
+    let folder = Folder::new();
+    let demo = Serving::start(&folder).await;
+    let file = demo.between("is offered then.\n   ", "\n");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("external_global", "external_eu")).unwrap();
+    let ask = async {
+        loop {
+            let question = demo.between("-d '", "'\n").replace("\"stream\":true", "\"stream\":false");
+            let answer = demo.send("POST", "/v1/chat/completions", Some(question)).await.text();
+            if answer.contains("It goes to Ada Example.") {
+                return;
+            }
+            assert!(answer.contains("The customer's file is not open to me."), "{answer}");
+            tokio::time::sleep(PATIENCE / 500).await;
+        }
+    };
+    timeout(PATIENCE, ask).await.expect("the file is in force");
 }
 
 /// The model of one demo is the gateway of another, which is an OpenAI-compatible server like any other.

@@ -45,8 +45,10 @@ pub(super) fn request(paint: Paint, client: &Client<'_>, body: &str) -> String {
         &paint.ink(Ink::Quiet, "(it knows an address and a key, and nothing of tools)"),
     );
     format!(
-        "{heading}\n{MARGIN}POST http://{}/v1/chat/completions\n{MARGIN}authorization: Bearer {}\n{MARGIN}{body}\n",
-        client.address, client.key
+        "{heading}\n{MARGIN}POST http://{}/v1/chat/completions\n{MARGIN}authorization: Bearer {}\n{MARGIN}{}\n",
+        client.address,
+        client.key,
+        folded(body)
     )
 }
 
@@ -71,17 +73,26 @@ pub(super) fn invitation(paint: Paint, client: &Client<'_>, around: &Around<'_>,
     let base = format!("http://{}/v1", client.address);
     let key = format!("-H 'authorization: Bearer {}'", client.key);
     // The body stands in single quotes; what is in it was quoted by JSON alone.
-    let body = body.replace('\'', r"'\''");
+    let body = folded(body).replace('\'', r"'\''");
     let title = paint.ink(Ink::Heading, &format!("Now serving at {base} — try:"));
     format!(
         "\n{title}\n{MARGIN}curl -N {base}/chat/completions \\\n{MARGIN}  {key} -H 'content-type: application/json' \\\n\
          {MARGIN}  -d '{body}'\n\
          The trace of the run above:\n{MARGIN}curl http://{}/toolgate/traces/{trace} \\\n{MARGIN}  {key}\n\
-         Metrics: http://{admin}/metrics   A change of the file takes effect at once: {}\n{}\n",
+         Change trust_zone in the file to external_eu and ask again: the tool that was withheld is offered then.\n\
+         {MARGIN}{}\nMetrics: http://{admin}/metrics   {}\n",
         client.address,
         file.display(),
         paint.ink(Ink::Quiet, "Ctrl-C ends it.")
     )
+}
+
+/// A long request in two lines, which is still JSON.
+fn folded(body: &str) -> String {
+    if body.chars().count() <= WIDTH - MARGIN.len() {
+        return body.to_owned();
+    }
+    body.replacen(",\"messages\"", &format!(",\n{MARGIN}   \"messages\""), 1)
 }
 
 fn heading(paint: Paint, number: usize, title: &str, note: &str) -> String {
@@ -174,7 +185,7 @@ fn answer(paint: Paint, reply: &Reply, trace: &Value) -> String {
     }
     let said = reply.body["choices"][0]["message"]["content"].as_str().or(reply.body["error"]["message"].as_str());
     text.push_str(&words(paint, if reply.status == 200 { Ink::Heading } else { Ink::Bad }, said.unwrap_or("(no text)")));
-    if let Some((read, wrote)) = tokens(&trace["usage"]) {
+    if let Some((read, wrote)) = tokens(&trace["usage"]).filter(|&(read, wrote)| read + wrote > 0) {
         let later = paint.ink(Ink::Quiet, "(prices and budgets come later)");
         let _ = writeln!(text, "{MARGIN}tokens of all rounds: {read} in, {wrote} out  {later}");
     }

@@ -185,13 +185,14 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 /// What the application sends. Small models answer out of nothing unless a tool is required; later rounds are free.
 fn question(question: &str, insist: bool, stream: bool) -> String {
-    let mut body = json!({ "model": file::MODEL, "messages": [{ "role": "user", "content": question }] });
+    let mut body = json!({ "model": file::MODEL });
     if insist {
         body["tool_choice"] = "required".into();
     }
     if stream {
         body["stream"] = true.into();
     }
+    body["messages"] = json!([{ "role": "user", "content": question }]);
     body.to_string()
 }
 

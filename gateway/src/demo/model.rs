@@ -118,8 +118,10 @@ impl<'r> Talk<'r> {
                 word(&parcel, "expected")
             );
         }
-        if self.result_of(CUSTOMER_FILE).is_some_and(|result| fields(result).is_none()) {
-            answer += " The customer's file is not open to me.";
+        match self.result_of(CUSTOMER_FILE).map(fields) {
+            Some(Some(customer)) => answer += &format!(" It goes to {}.", word(&customer, "name")),
+            Some(None) => answer += " The customer's file is not open to me.",
+            None => {}
         }
         answer
     }
@@ -216,6 +218,13 @@ mod tests {
             ["A kettle, sent. It is on its way with Nordpost: last seen in Bremen, expected on Thursday. \
               The customer's file is not open to me."]
         );
+    }
+
+    #[test]
+    fn the_customers_name_is_said_only_where_the_file_was_read() {
+        let talk = Conversation::asks("Where is A-7?", &[FIND_ORDER, CUSTOMER_FILE]).then(&[SENT]);
+        assert_eq!(talk.hears(), [r#"call_2 read_customer_file {"customer":"C-2"}"#]);
+        assert_eq!(talk.then(&[r#"{"name":"Ada"}"#]).hears(), ["A kettle, sent. It goes to Ada."]);
     }
 
     #[test]

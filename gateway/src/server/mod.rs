@@ -15,7 +15,7 @@ mod upgrade;
 use std::future::pending;
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
         tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
         info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
         let running = Running { gateway: &start.gateway, connections: &connections, sockets: &sockets, stop: &stop };
-        let guest = pin!(guest(Listening { callers: sockets.callers.address(), admin: sockets.admin.address() }));
+        let guest = guest(Listening { callers: sockets.callers.address(), admin: sockets.admin.address() });
         let brought = running.until_the_end(&mut signals, &start.meeting_place, guest).await;
         reloading.abort();
         breathing.abort();
@@ -212,6 +212,13 @@ impl Signals {
     }
 }
 
+/// What ended it.
+enum End<T> {
+    Guest(T),
+    Signal,
+    HandedOver,
+}
+
 /// A process that serves.
 struct Running<'a> {
     gateway: &'a Gateway,
@@ -222,29 +229,31 @@ struct Running<'a> {
 
 impl Running<'_> {
     /// What the guest brings back, where it is the guest that ends it.
-    async fn until_the_end<G: Future>(
-        &self,
-        signals: &mut Signals,
-        place: &std::path::Path,
-        mut guest: Pin<&mut G>,
-    ) -> Option<G::Output> {
+    async fn until_the_end<G: Future>(&self, signals: &mut Signals, place: &std::path::Path, guest: G) -> Option<G::Output> {
+        match self.first_end(signals, place, guest).await {
+            End::Guest(brought) => {
+                self.drain(signals).await;
+                return Some(brought);
+            }
+            End::Signal => self.drain(signals).await,
+            End::HandedOver => self.leave(signals).await,
+        }
+        None
+    }
+
+    /// Waits for whatever ends it. Then the guest is gone, and with it the requests that it had under way: nothing waits for those.
+    async fn first_end<G: Future>(&self, signals: &mut Signals, place: &std::path::Path, guest: G) -> End<G::Output> {
+        let mut guest = pin!(guest);
         loop {
             let wish = tokio::select! {
-                brought = &mut guest => {
-                    self.drain(signals).await;
-                    return Some(brought);
-                }
+                brought = &mut guest => return End::Guest(brought),
                 wish = signals.next() => wish,
             };
             match wish {
-                Wish::End => self.drain(signals).await,
-                Wish::HandOver if self.hand_over(place).await => self.leave(signals).await,
-                Wish::HandOver => {
-                    warn!("the hand-over failed; this process goes on serving");
-                    continue;
-                }
+                Wish::End => return End::Signal,
+                Wish::HandOver if self.hand_over(place).await => return End::HandedOver,
+                Wish::HandOver => warn!("the hand-over failed; this process goes on serving"),
             }
-            return None;
         }
     }
 
