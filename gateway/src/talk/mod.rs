@@ -231,14 +231,18 @@ impl Talk {
     ///
     /// # Errors
     /// [`SaidNothing`].
-    pub fn heard(&mut self, answer: Answer) -> Result<(), SaidNothing> {
+    pub fn heard(&mut self, mut answer: Answer) -> Result<(), SaidNothing> {
         // Nothing was asked, so nobody can have answered.
         let Stage::Asking { truncated: closed_by, .. } = self.stage else { return Ok(()) };
         self.asked += 1;
         self.usage.add(&answer.usage);
         self.estimated |= answer.estimated;
-        // Half a call is never run, and its whole is not known.
-        let is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
+        // Half a call is never run, for its whole is not known; whole ones before it are as good as ever.
+        let mut is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
+        if is_half && answer.calls.len() > 1 {
+            answer.calls.pop();
+            is_half = false;
+        }
         if closed_by.is_some() || (self.offers_tools && is_half) {
             self.stage = Stage::Done(Ending { truncated: closed_by, words: last_words(&answer) });
         } else if self.offers_tools && !answer.calls.is_empty() {

@@ -182,11 +182,13 @@ fn a_run_asks_and_runs_until_the_model_answers() {
 
 #[test]
 fn case_05_half_a_call_is_never_run() {
-    let table: [(&[Says], &str); 5] = [
+    let several = Says { calls: vec!["clock {}".to_owned(), r#"lookup {"q":"a"#.to_owned()], ..half("", "") };
+    let table: [(&[Says], &str); 6] = [
         (&[half("", r#"lookup {"q":"a"#)], "first, done: instead"),
         (&[half("Let me see", r#"lookup {"q":"a"#)], "first, done: without calls"),
         (&[calls(&["clock"]), half("", "lookup {")], "first, run clock, later, done: instead"),
         // A whole call is run, whatever the limit cut off after it.
+        (&[several, words("F")], "first, run clock, later, done: as they are"),
         (&[calls(&["clock {}"]).ends(Finish::Length), words("F")], "first, run clock, later, done: as they are"),
         // Without the limit's word it is broken, not cut, and the model is told.
         (&[half("", "lookup {").ends(Finish::ToolCalls), words("F")], "first, run lookup, later, done: as they are"),

@@ -1,7 +1,7 @@
 //! Server-sent events out of a byte stream, wherever the network cut it. An event's data are a slice of the bytes that came, unless a cut or
 //! several `data` lines force a copy.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 
 /// The longest event that is read, in bytes. A provider's pictures come in one event.
@@ -20,36 +20,73 @@ pub struct Event {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Cuts a byte stream into events. Comments, empty events and unknown fields are dropped.
+/// Cuts a byte stream into events, in one pass whatever the cuts. Comments, empty events and unknown fields are dropped.
 #[derive(Default)]
 pub struct Decoder {
     /// Bytes that are not yet read as lines.
     rest: Bytes,
-    /// The data of the event under way.
-    data: Option<Bytes>,
+    /// The beginning of a line whose end has not come.
+    begun: BytesMut,
+    data: Data,
     is_error: bool,
     /// The line before ended in CR: an LF that follows belongs to it.
     after_cr: bool,
     started: bool,
 }
 
+/// The data of the event under way.
+#[derive(Default)]
+enum Data {
+    #[default]
+    None,
+    One(Bytes),
+    Several(BytesMut),
+}
+
+impl Data {
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(line) => line.len(),
+            Self::Several(lines) => lines.len(),
+        }
+    }
+
+    fn add(&mut self, line: Bytes) {
+        match std::mem::take(self) {
+            Self::None => *self = Self::One(line),
+            Self::One(first) => *self = Self::Several(joined(BytesMut::from(&first[..]), &line)),
+            Self::Several(lines) => *self = Self::Several(joined(lines, &line)),
+        }
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        match std::mem::take(self) {
+            Self::None => None,
+            Self::One(line) => Some(line),
+            Self::Several(lines) => Some(lines.freeze()),
+        }
+    }
+}
+
+fn joined(mut lines: BytesMut, line: &[u8]) -> BytesMut {
+    lines.extend_from_slice(b"\n");
+    lines.extend_from_slice(line);
+    lines
+}
+
 impl Decoder {
-    /// Takes the next bytes of the stream.
+    /// Takes the next bytes of the stream. The events before them have been taken out.
     ///
     /// # Errors
     /// [`TooLong`].
     pub fn feed(&mut self, bytes: Bytes) -> Result<(), TooLong> {
-        if self.rest.is_empty() {
-            self.rest = bytes;
-        } else {
-            let mut joined = BytesMut::from(std::mem::take(&mut self.rest));
-            joined.extend_from_slice(&bytes);
-            self.rest = joined.freeze();
-        }
+        debug_assert!(self.rest.is_empty(), "events are left");
+        self.rest = bytes;
         if !self.started && !self.rest.is_empty() {
             self.skip_mark();
         }
-        let held = self.rest.len() + self.data.as_ref().map_or(0, Bytes::len);
+        let held = self.rest.len() + self.begun.len() + self.data.len();
         if held > LONGEST_EVENT { Err(TooLong) } else { Ok(()) }
     }
 
@@ -65,7 +102,7 @@ impl Decoder {
 
     /// What is left when the stream has ended: the last event, where its sender left out the blank line.
     pub fn end(&mut self) -> Option<Event> {
-        let line = std::mem::take(&mut self.rest);
+        let line = self.begun.split().freeze();
         self.take_line(line).or_else(|| self.dispatch())
     }
 
@@ -73,22 +110,29 @@ impl Decoder {
     fn skip_mark(&mut self) {
         self.started = true;
         if self.rest.starts_with(b"\xef\xbb\xbf") {
-            let _ = self.rest.split_to(3);
+            self.rest.advance(3);
         }
     }
 
     fn line(&mut self) -> Option<Bytes> {
         if self.after_cr && !self.rest.is_empty() {
             if self.rest[0] == b'\n' {
-                let _ = self.rest.split_to(1);
+                self.rest.advance(1);
             }
             self.after_cr = false;
         }
-        let end = memchr2(b'\n', b'\r', &self.rest)?;
+        let Some(end) = memchr2(b'\n', b'\r', &self.rest) else {
+            self.begun.extend_from_slice(&std::mem::take(&mut self.rest));
+            return None;
+        };
         self.after_cr = self.rest[end] == b'\r';
         let line = self.rest.split_to(end);
-        let _ = self.rest.split_to(1);
-        Some(line)
+        self.rest.advance(1);
+        if self.begun.is_empty() {
+            return Some(line);
+        }
+        self.begun.extend_from_slice(&line);
+        Some(self.begun.split().freeze())
     }
 
     fn take_line(&mut self, line: Bytes) -> Option<Event> {
@@ -101,18 +145,11 @@ impl Decoder {
             value = value.slice(1..);
         }
         match &line[..colon] {
-            b"data" => self.add_data(value),
+            b"data" => self.data.add(value),
             b"event" => self.is_error = &value[..] == b"error",
             _ => {}
         }
         None
-    }
-
-    fn add_data(&mut self, value: Bytes) {
-        self.data = Some(match self.data.take() {
-            None => value,
-            Some(data) => [&data[..], &value[..]].join(&b'\n').into(),
-        });
     }
 
     fn dispatch(&mut self) -> Option<Event> {
@@ -178,6 +215,7 @@ mod tests {
         let mut decoder = Decoder::default();
         let piece = Bytes::from(vec![b'x'; LONGEST_EVENT / 2 + 1]);
         assert_eq!(decoder.feed(piece.clone()), Ok(()));
+        assert_eq!(decoder.next_event(), None);
         assert_eq!(decoder.feed(piece), Err(TooLong));
     }
 }
