@@ -165,7 +165,9 @@ async fn tell(demo: &Demo, folder: &Folder, listening: Listening) -> Result<(), 
         return Err(Trouble::Dependency(why(demo, &reply, &trace.body)));
     }
     if !demo.once {
-        let next = question(NEXT_QUESTION, upstream.is_some(), true);
+        // What a small model has just answered it answers again; of another question nobody knows.
+        let next = if upstream.is_some() { QUESTION } else { NEXT_QUESTION };
+        let next = question(next, upstream.is_some(), true);
         print(&account::invitation(paint, &client, &Around { admin, trace: &id, file: &path }, &next));
         pending::<()>().await;
     }
