@@ -1,12 +1,11 @@
 //! TLS on the callers' listener: the operator's certificate, HTTP/2 and HTTP/1.1 by ALPN, and client certificates where they are asked for.
 //! A certificate that is renewed is taken for the next connection, without a restart.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
@@ -62,7 +61,7 @@ fn verifier(bundle: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read: Result<Vec<_>, _> = rustls_pemfile::certs(&mut open(file)?).collect();
+    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
     match read {
         Ok(found) if found.is_empty() => Err(format!("{}: there is no certificate in it", file.display())),
         Ok(found) => Ok(found),
@@ -71,13 +70,8 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    match rustls_pemfile::private_key(&mut open(file)?) {
-        Ok(Some(key)) => Ok(key),
-        Ok(None) => Err(format!("{}: there is no private key in it", file.display())),
-        Err(error) => Err(format!("{}: {error}", file.display())),
-    }
-}
-
-fn open(file: &Path) -> Result<BufReader<File>, String> {
-    File::open(file).map(BufReader::new).map_err(|error| format!("{}: {error}", file.display()))
+    PrivateKeyDer::from_pem_file(file).map_err(|error| match error {
+        pem::Error::NoItemsFound => format!("{}: there is no private key in it", file.display()),
+        error => format!("{}: {error}", file.display()),
+    })
 }
