@@ -14,8 +14,6 @@ pub enum Failure {
     InvalidJson(String),
     /// A field, and what is wrong with it.
     InvalidRequest(&'static str, String),
-    /// The caller brings a tool of this name, and so does the gateway.
-    ToolNameConflict(String),
     /// Turned away at the door.
     Refused(Refused),
     /// No such path, or nothing of this name that the caller may see.
@@ -47,8 +45,6 @@ pub enum Failure {
     UpstreamTimeout(&'static str),
     /// A fault of ours: for the log, where.
     Internal(&'static str),
-    /// The caller went away. Nobody reads an answer to this.
-    CallerGone,
 }
 
 /// What a failure is to a caller.
@@ -112,13 +108,6 @@ impl Failure {
             Self::InvalidRequest(field, why) => {
                 Row { param: Some((*field).to_owned()), ..invalid("invalid_request", &format!("`{field}` {why}.")) }
             }
-            Self::ToolNameConflict(name) => Row {
-                param: Some("tools".to_owned()),
-                ..invalid(
-                    "tool_name_conflict",
-                    &format!("The tool `{name}` is offered by the gateway as well; give yours another name."),
-                )
-            },
             Self::Refused(refused) => refused_row(*refused),
             Self::NotFound => row(404, "invalid_request_error", "not_found", "There is nothing here."),
             Self::BodyTooLarge(most) => {
@@ -145,7 +134,6 @@ impl Failure {
             Self::Internal(_) => {
                 row(500, "server_error", "internal_error", "The gateway failed; the trace id names this request.")
             }
-            Self::CallerGone => row(499, "server_error", "caller_gone", "The caller went away."),
         }
     }
 }
@@ -201,7 +189,6 @@ mod tests {
         let table = [
             (Failure::InvalidJson("x".into()), 400, "invalid_request_error", "invalid_json"),
             (Failure::InvalidRequest("model", "is required".into()), 400, "invalid_request_error", "invalid_request"),
-            (Failure::ToolNameConflict("t".into()), 400, "invalid_request_error", "tool_name_conflict"),
             (Failure::Refused(Refused::UnknownKey), 401, "authentication_error", "invalid_api_key"),
             (Failure::Refused(Refused::ModelNotAllowed), 403, "permission_error", "model_not_allowed"),
             (Failure::Refused(Refused::UserNotAllowed), 403, "permission_error", "user_not_allowed"),
@@ -227,8 +214,8 @@ mod tests {
     fn a_field_is_named_as_the_param() {
         let body: Value = serde_json::from_str(&Failure::InvalidRequest("messages", "is required".into()).body()).unwrap();
         assert_eq!(body["error"]["param"], "messages");
-        let body: Value = serde_json::from_str(&Failure::ToolNameConflict("t".into()).body()).unwrap();
-        assert_eq!(body["error"]["param"], "tools");
+        let body: Value = serde_json::from_str(&Failure::NotFound.body()).unwrap();
+        assert_eq!(body["error"]["param"], Value::Null);
     }
 
     #[test]

@@ -168,8 +168,10 @@ impl Ask<'_> {
             connect: provider.connect_timeout.min(self.begin_by - asked),
             first_byte: provider.first_byte_timeout.min(self.begin_by - asked),
         };
-        let answer =
-            self.net.send(&provider.base_url.origin, request, patience).await.map_err(|error| net_failure(error, None))?;
+        let answer = self.net.send(&provider.base_url.origin, request, patience).await.map_err(|error| {
+            let (failure, outcome) = net_failure(error);
+            (failure, outcome, None)
+        })?;
         if answer.head.status.as_u16() != 200 {
             return Err(refusal(provider, answer).await);
         }
@@ -215,18 +217,16 @@ async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Opti
     (provider::explain(provider, status, &headers, &body), outcome, wait)
 }
 
-/// What a broken connection means. `limit` names the limit that ran out, where it was not the provider's own.
-pub fn net_failure(error: NetError, limit: Option<&'static str>) -> (Failure, Outcome, Option<Duration>) {
-    let timeout = |limit_of_provider| Failure::UpstreamTimeout(limit.unwrap_or(limit_of_provider));
-    let (failure, outcome) = match error {
-        NetError::ConnectTimeout => (timeout("connect_timeout"), Outcome::Timeout),
-        NetError::FirstByteTimeout => (timeout("first_byte_timeout"), Outcome::Timeout),
-        NetError::IdleTimeout => (timeout("idle_timeout"), Outcome::Timeout),
+/// What a broken connection means: for the caller, and for the record of the call.
+pub fn net_failure(error: NetError) -> (Failure, Outcome) {
+    match error {
+        NetError::ConnectTimeout => (Failure::UpstreamTimeout("connect_timeout"), Outcome::Timeout),
+        NetError::FirstByteTimeout => (Failure::UpstreamTimeout("first_byte_timeout"), Outcome::Timeout),
+        NetError::IdleTimeout => (Failure::UpstreamTimeout("idle_timeout"), Outcome::Timeout),
         NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
         NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
         NetError::TooLarge | NetError::Protocol => (Failure::Upstream(error.to_string()), Outcome::ServerError),
-    };
-    (failure, outcome, None)
+    }
 }
 
 /// Whether the same provider may do better: a broken connection, a 5xx, a 429.

@@ -1,6 +1,5 @@
 //! Data classes and trust zones: what may go to whom, and the mark that makes data flow one way.
 
-use serde::{Deserialize, Serialize};
 use toolgate_config::Config;
 use toolgate_config::class::{DataClass, TrustZone};
 use toolgate_config::names::ProviderName;
@@ -32,8 +31,7 @@ pub fn of_run(config: &Config, providers: &[ProviderName]) -> TrustZone {
 }
 
 /// How sensitive something is: a step of the ladder, and whether it is about people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "StoredMark", try_from = "StoredMark")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The step.
     pub class: DataClass,
@@ -55,28 +53,6 @@ impl Mark {
 /// The class that a result declares for itself. An unknown word is the worst that it could mean.
 pub fn declared(word: &str) -> DataClass {
     DataClass::from_word(word.trim()).unwrap_or(DataClass::Secret)
-}
-
-/// A mark as a stored run holds it: by the words of the contract.
-#[derive(Serialize, Deserialize)]
-struct StoredMark {
-    class: String,
-    personal: bool,
-}
-
-impl From<Mark> for StoredMark {
-    fn from(mark: Mark) -> Self {
-        Self { class: mark.class.as_str().to_owned(), personal: mark.personal }
-    }
-}
-
-impl TryFrom<StoredMark> for Mark {
-    type Error = String;
-
-    fn try_from(stored: StoredMark) -> Result<Self, String> {
-        let class = DataClass::from_word(&stored.class).ok_or_else(|| format!("`{}` is no data class", stored.class))?;
-        Ok(Self { class, personal: stored.personal })
-    }
 }
 
 #[cfg(test)]

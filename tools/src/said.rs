@@ -14,7 +14,7 @@ pub const NO_CONTENT: &str = "(no content)";
 /// What a model is told of a call that has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It may not be run, or there is no such tool: the model cannot tell which.
+    /// It may not be run, there is no such tool, or what it returned may not be read in this run: the model cannot tell which.
     NotAvailable,
     /// It went wrong, and nothing has changed.
     Failed,
@@ -30,8 +30,6 @@ pub enum Said {
     LimitReached,
     /// The same call gave the same result before, and again.
     Repeated,
-    /// What it returned may not be read in this run.
-    Withheld,
 }
 
 impl Said {
@@ -52,7 +50,6 @@ impl Said {
             Self::Repeated => {
                 format!("Error: tool \"{name}\" was not run: it was repeated with the same arguments and gave the same result.")
             }
-            Self::Withheld => format!("Error: the result of tool \"{name}\" may not be read here."),
         }
     }
 }
@@ -75,7 +72,6 @@ mod tests {
             ),
             (Said::LimitReached, "Error: tool \"t\" was not run: the limit of tool calls is reached."),
             (Said::Repeated, "Error: tool \"t\" was not run: it was repeated with the same arguments and gave the same result."),
-            (Said::Withheld, "Error: the result of tool \"t\" may not be read here."),
         ];
         for (said, expected) in table {
             assert_eq!(said.about("t"), expected);

@@ -35,8 +35,7 @@ impl AsksForTool for Call {
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has a result.
     Ok,
@@ -51,9 +50,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Every outcome.
-    pub const ALL: [Self; 5] = [Self::Ok, Self::Error, Self::Timeout, Self::InvalidArguments, Self::Refused];
-
     /// The word of metrics and traces.
     pub const fn as_str(self) -> &'static str {
         match self {

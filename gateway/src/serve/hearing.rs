@@ -9,7 +9,6 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
-use toolgate_tools::net::NetError;
 
 use super::record::Recording;
 use super::screen::Screen;
@@ -41,7 +40,7 @@ pub(super) type Failed = (Failure, Outcome);
 pub(super) async fn read(answering: Answering, by: Instant) -> Result<Reply, Failed> {
     let Answering { provider, body, .. } = answering;
     let idle = provider.idle_timeout.min(by - Instant::now());
-    let body = body.whole(LONGEST_REPLY, idle).await.map_err(net_failed)?;
+    let body = body.whole(LONGEST_REPLY, idle).await.map_err(net_failure)?;
     Reply::parse(body.clone()).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
         NoReply::Error => inside(&provider, &body),
@@ -99,7 +98,7 @@ impl Hearing {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => break,
                 Err(_) if self.listening.is_over() => break,
-                Err(error) => return Err(net_failed(error)),
+                Err(error) => return Err(net_failure(error)),
             };
             self.take(&mut decoder, bytes, (&provider, screen, record))?;
             if screen.outlet().waiting() > MOST_WAITING {
@@ -197,11 +196,6 @@ fn reason(raw: &str) -> Cow<'static, str> {
     const USUAL: [&str; 4] = ["stop", "tool_calls", "length", "content_filter"];
     let word = raw.trim_matches('"');
     USUAL.into_iter().find(|usual| *usual == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
-}
-
-fn net_failed(error: NetError) -> Failed {
-    let (failure, outcome, _) = net_failure(error, None);
-    (failure, outcome)
 }
 
 fn inside(provider: &Provider, body: &[u8]) -> Failed {

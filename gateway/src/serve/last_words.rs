@@ -18,7 +18,7 @@ pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str
     let body = match ending.words {
         Words::AsTheyAre => reply.render(model, usage.as_deref()),
         Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), "\"length\"").render(model, usage.as_deref()),
-        Words::Instead(sentence) => reply.ending(&text_of(sentence), "\"length\"").render(model, usage.as_deref()),
+        Words::Instead(sentence) => reply.ending(&object::quoted(sentence), "\"length\"").render(model, usage.as_deref()),
     };
     Whole::json(body).with_headers(headers(ending, talk))
 }
@@ -34,9 +34,4 @@ fn headers(ending: Ending, talk: &Talk) -> HeaderMap {
     headers.insert(ROUNDS, HeaderValue::from(talk.asked()));
     headers.insert(TOOL_CALLS, HeaderValue::from(talk.executed()));
     headers
-}
-
-/// A sentence of our own as a raw JSON string.
-pub(super) fn text_of(sentence: &str) -> String {
-    object::quoted(sentence)
 }

@@ -1,11 +1,10 @@
 //! What the caller of a stream sees: one role, one id, one finish reason, one usage chunk if it asked for one, one `[DONE]`, however many
 //! rounds there were.
 
-use super::last_words::text_of;
 use crate::reply::Outlet;
 use crate::talk::{Ending, Leftover, Words};
 use crate::wire::chunk::Outfit;
-use crate::wire::{Chunk, Usage};
+use crate::wire::{Chunk, Usage, object};
 
 /// The caller's side of a stream.
 pub(super) struct Screen {
@@ -55,7 +54,7 @@ impl Screen {
                 self.show_missing_finish(left);
             }
             Words::WithoutCalls => self.show_made(left, left.unseen.as_deref()),
-            Words::Instead(sentence) => self.show_made(left, Some(&text_of(sentence))),
+            Words::Instead(sentence) => self.show_made(left, Some(&object::quoted(sentence))),
         }
         if let Some(usage) = usage {
             self.show_usage(left, usage);

@@ -152,7 +152,6 @@ pub struct Talk {
     calls: u32,
     executed: u32,
     usage: Usage,
-    estimated: bool,
     repeats: Repeats,
 }
 
@@ -189,7 +188,6 @@ impl Talk {
             calls: 0,
             executed: 0,
             usage: Usage::default(),
-            estimated: false,
             repeats: Repeats::default(),
         }
     }
@@ -236,7 +234,6 @@ impl Talk {
         let Stage::Asking { truncated: closed_by, .. } = self.stage else { return Ok(()) };
         self.asked += 1;
         self.usage.add(&answer.usage);
-        self.estimated |= answer.estimated;
         // Half a call is never run, for its whole is not known; whole ones before it are as good as ever.
         let mut is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
         if is_half && answer.calls.len() > 1 {
@@ -304,11 +301,6 @@ impl Talk {
     /// What all rounds used together.
     pub fn usage(&self) -> &Usage {
         &self.usage
-    }
-
-    /// Whether any part of the usage was counted here.
-    pub fn estimated(&self) -> bool {
-        self.estimated
     }
 
     fn plan(&mut self, answer: Answer) {

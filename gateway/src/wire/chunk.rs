@@ -91,7 +91,8 @@ impl Chunk {
     }
 
     /// The data as they came, on one line.
-    pub fn payload(&self) -> &Bytes {
+    #[cfg(test)]
+    pub(crate) fn payload(&self) -> &Bytes {
         &self.payload
     }
 

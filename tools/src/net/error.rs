@@ -29,14 +29,6 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// Whether no part of an answer has come, so that a request may be sent again where twice is as good as once.
-    pub const fn nothing_received(self) -> bool {
-        match self {
-            Self::Resolve | Self::Connect(_) | Self::Tls | Self::ConnectTimeout | Self::FirstByteTimeout | Self::Closed => true,
-            Self::IdleTimeout | Self::Cut | Self::TooLarge | Self::Protocol => false,
-        }
-    }
-
     /// Whether time ran out.
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::ConnectTimeout | Self::FirstByteTimeout | Self::IdleTimeout)

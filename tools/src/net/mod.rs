@@ -56,7 +56,7 @@ impl Net {
     /// anything was written there is no second try, for only the caller knows whether twice is as good as once.
     ///
     /// # Errors
-    /// See [`NetError`]; [`NetError::nothing_received`] says whether the caller may try again.
+    /// See [`NetError`].
     pub async fn send(&self, to: &Origin, mut request: Request<Segments>, patience: Patience) -> Result<Answer, NetError> {
         let shelf = self.pool.shelf(to);
         request.headers_mut().insert(HOST, shelf.host());

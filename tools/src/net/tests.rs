@@ -335,7 +335,7 @@ async fn where_nobody_listens_there_is_no_connection() {
     for (origin, expected) in table {
         let outcome = get(&Net::new(), &origin).await;
         assert_eq!(outcome, Err(expected));
-        assert!(expected.is_connect() && expected.nothing_received());
+        assert!(expected.is_connect());
     }
 }
 
@@ -409,21 +409,21 @@ async fn a_plain_server_is_no_tls_server() {
 fn errors_say_what_may_be_done_about_them() {
     use NetError as E;
     let refused = E::Connect(std::io::ErrorKind::ConnectionRefused);
-    // Columns: nothing received, timeout, never connected.
+    // Columns: timeout, never connected.
     let table = [
-        (E::Resolve, true, false, true),
-        (refused, true, false, true),
-        (E::Tls, true, false, true),
-        (E::ConnectTimeout, true, true, true),
-        (E::FirstByteTimeout, true, true, false),
-        (E::IdleTimeout, false, true, false),
-        (E::Closed, true, false, false),
-        (E::Cut, false, false, false),
-        (E::TooLarge, false, false, false),
-        (E::Protocol, false, false, false),
+        (E::Resolve, false, true),
+        (refused, false, true),
+        (E::Tls, false, true),
+        (E::ConnectTimeout, true, true),
+        (E::FirstByteTimeout, true, false),
+        (E::IdleTimeout, true, false),
+        (E::Closed, false, false),
+        (E::Cut, false, false),
+        (E::TooLarge, false, false),
+        (E::Protocol, false, false),
     ];
-    for (error, nothing, timeout, connect) in table {
-        assert_eq!((error.nothing_received(), error.is_timeout(), error.is_connect()), (nothing, timeout, connect), "{error}");
+    for (error, timeout, connect) in table {
+        assert_eq!((error.is_timeout(), error.is_connect()), (timeout, connect), "{error}");
     }
 }
 
