@@ -100,7 +100,7 @@ impl Hearing {
                 Err(_) if self.listening.is_over() => break,
                 Err(error) => return Err(net_failure(error)),
             };
-            self.take(&mut decoder, bytes, (&provider, screen, record))?;
+            self.take(&mut decoder, bytes, &provider, screen, record)?;
             if screen.outlet().waiting() > MOST_WAITING {
                 sent(screen).await;
             }
@@ -137,7 +137,9 @@ impl Hearing {
         &mut self,
         decoder: &mut Decoder,
         bytes: Bytes,
-        (provider, screen, record): (&Provider, &mut Screen, &mut Recording),
+        provider: &Provider,
+        screen: &mut Screen,
+        record: &mut Recording,
     ) -> Result<(), Failed> {
         let garbage = || (Failure::Upstream("the provider's stream holds an event without end".to_owned()), Outcome::ServerError);
         decoder.feed(bytes).map_err(|_| garbage())?;

@@ -8,6 +8,7 @@ mod hearing;
 mod last_words;
 mod lists;
 mod record;
+mod run;
 mod screen;
 mod tools;
 

@@ -18,13 +18,14 @@ use crate::trace::ToolCall;
 /// A call that the gate let through, or did not.
 type Asked = Result<Cleared<ToolUse<Call>>, Box<DeniedUse<Call>>>;
 
-/// Runs the calls of a round. Neighbours that only read run side by side, up to `parallel` of them; writes run alone, in their place. The
-/// gate is asked before each such batch, with the mark that all earlier results have left.
+/// Runs the calls of a round, until `not_after` at the latest. Neighbours that only read run side by side, up to `parallel` of them; writes
+/// run alone, in their place. The gate is asked before each such batch, with the mark that all earlier results have left.
 pub(super) async fn run(
     gateway: &Gateway,
     facts: &mut RunFacts,
     calls: Vec<Call>,
-    (parallel, not_after): (usize, Instant),
+    parallel: usize,
+    not_after: Instant,
     record: &mut Recording,
 ) -> Vec<Learned> {
     let mut learned = Vec::with_capacity(calls.len());
