@@ -1,7 +1,6 @@
 //! The one record of a request, and the one place where it is written: to the metrics, the log and the traces.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_policies::gate::Reason;
@@ -9,7 +8,7 @@ use tracing::info;
 
 use crate::gateway::Gateway;
 use crate::telemetry::metrics::{Metrics, Tokens, model_label};
-use crate::trace::{Run, Status, ToolCall, TraceId};
+use crate::trace::{self, Refusal, Run, Status, ToolCall, TraceId};
 use crate::wire::Usage;
 
 /// A record that is being written. Whoever ends the request closes it; dropped open, its caller has gone, and it goes to whoever settles
@@ -78,7 +77,7 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         metrics.first_byte(model, after);
     }
     if let Status::Truncated(reason) = run.status {
-        metrics.truncated(reason);
+        metrics.truncated(reason.as_str());
     }
     count_withheld(metrics, run);
     if !run.rounds.is_empty() {
@@ -105,21 +104,17 @@ fn count_withheld(metrics: &Metrics, run: &Run) {
 
 fn count_call(metrics: &Metrics, call: &ToolCall) {
     let group = call.group.as_deref();
-    if call.outcome != "cancelled" {
+    if let Some(outcome) = call.outcome {
         // A model can make up any name; only those of real tools are labels.
-        metrics.tool_call(group.map_or("unknown", |_| call.tool.as_str()), group.unwrap_or("unknown"), call.outcome, call.took);
+        let tool = group.map_or("unknown", |_| call.tool.as_str());
+        metrics.tool_call(tool, group.unwrap_or("unknown"), outcome.as_str(), call.took);
     }
-    if let Some(reason) = call.reason.filter(|reason| is_the_gates(reason)) {
-        metrics.denied(reason);
+    if let Some(Refusal::Gate(reason)) = call.reason {
+        metrics.denied(reason.as_str());
     }
-    if let (Some(group), Some(reason)) = (group, call.egress) {
-        metrics.egress_denied(group, reason);
+    if let (Some(group), Some(refusal)) = (group, call.egress) {
+        metrics.egress_denied(group, refusal.as_str());
     }
-}
-
-/// Whether a reason is one of the gate's; the others are caps of the run.
-fn is_the_gates(reason: &str) -> bool {
-    Reason::ALL.iter().any(|known| known.as_str() == reason)
 }
 
 fn tokens(usage: &Usage) -> Tokens {
@@ -139,11 +134,7 @@ fn log(run: &Run, key: &str) {
         http_status = run.http_status,
         rounds = run.rounds.len(),
         tool_calls = calls,
-        ms = millis(run.took),
+        ms = trace::ms(run.took),
         "request"
     );
-}
-
-fn millis(took: Duration) -> f64 {
-    took.as_micros() as f64 / 1000.0
 }

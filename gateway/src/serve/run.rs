@@ -152,7 +152,7 @@ impl<'r> Run<'r> {
 
     /// The run is over: the answer, or the rest of it.
     pub(super) fn end(self, ending: Ending) -> Result<Ended, Failure> {
-        let status = ending.truncated.map_or(Status::Completed, |reason| Status::Truncated(reason.as_str()));
+        let status = ending.truncated.map_or(Status::Completed, Status::Truncated);
         let (mut screen, record) = (self.screen, self.record);
         match self.last {
             Last::Nothing => Err(Failure::Internal("the end of a run")),

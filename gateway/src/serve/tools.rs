@@ -13,7 +13,7 @@ use toolgate_tools::toolbox::{Call, Outcome, Output, Toolbox};
 use super::record::Recording;
 use crate::gateway::Gateway;
 use crate::talk::{Learned, Talk};
-use crate::trace::ToolCall;
+use crate::trace::{Refusal, ToolCall};
 
 /// A call that the gate let through, or did not.
 type Asked = Result<Cleared<ToolUse<Call>>, Box<DeniedUse<Call>>>;
@@ -46,7 +46,7 @@ pub(super) async fn run(
 
 /// The calls that a cap or a rule of the talk keeps from being run, as a trace shows them.
 pub(super) fn barred(talk: &Talk) -> impl Iterator<Item = ToolCall> {
-    talk.barred().map(|(call, truncation)| entry(call, None, Outcome::Refused.as_str(), Some(truncation.as_str())))
+    talk.barred().map(|(call, truncation)| entry(call, None, Some(Outcome::Refused), Some(Refusal::Run(truncation))))
 }
 
 /// Neighbouring reads together, every write alone.
@@ -75,13 +75,13 @@ async fn one(toolbox: &Toolbox, asked: Asked, not_after: Instant) -> Output {
 /// What the gate says of a result, and what the model reads of it.
 fn judged(config: &Config, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
     let executed = matches!(output.outcome, Outcome::Ok | Outcome::Error | Outcome::Timeout);
-    (entry.outcome, entry.took, entry.bytes) = (output.outcome.as_str(), output.took, output.bytes);
-    entry.egress = output.egress_denied.map(|refusal| refusal.as_str());
-    entry.data_class = executed.then(|| output.mark.class.as_str());
+    (entry.outcome, entry.took, entry.bytes) = (Some(output.outcome), output.took, output.bytes);
+    entry.egress = output.egress_denied;
+    entry.data_class = executed.then_some(output.mark.class);
     match gate::clear_result(config, facts, output) {
         Judgement::Passed(cleared) => Learned { text: cleared.into_inner().text, executed },
         Judgement::Withheld(_) => {
-            (entry.outcome, entry.reason) = (Outcome::Refused.as_str(), Some(gate::Reason::TrustZone.as_str()));
+            (entry.outcome, entry.reason) = (Some(Outcome::Refused), Some(Refusal::Gate(gate::Reason::TrustZone)));
             Learned { text: Said::NotAvailable.about(&entry.tool), executed }
         }
     }
@@ -92,16 +92,16 @@ fn opened(asked: &Asked) -> ToolCall {
     match asked {
         Ok(cleared) => {
             let ToolUse { tool, call, .. } = cleared.get();
-            entry(call, Some(tool.group.name.as_str()), "cancelled", None)
+            entry(call, Some(tool.group.name.as_str()), None, None)
         }
         Err(denied) => {
             let group = denied.tool.as_ref().map(|tool| tool.group.name.as_str());
-            entry(&denied.call, group, Outcome::Refused.as_str(), Some(denied.reason.as_str()))
+            entry(&denied.call, group, Some(Outcome::Refused), Some(Refusal::Gate(denied.reason)))
         }
     }
 }
 
-fn entry(call: &Call, group: Option<&str>, outcome: &'static str, reason: Option<&'static str>) -> ToolCall {
+fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Option<Refusal>) -> ToolCall {
     ToolCall {
         id: call.id.clone(),
         tool: call.name.clone(),

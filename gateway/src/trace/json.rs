@@ -1,0 +1,117 @@
+//! A run as the reader of its trace gets it.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use toolgate_config::class::DataClass;
+use toolgate_config::names::ModelName;
+use toolgate_policies::facts::Caller;
+use toolgate_policies::gate::{Judged, Reason};
+use toolgate_tools::toolbox::Outcome;
+
+use super::{Refusal, Round, Run, ToolCall};
+
+impl Run {
+    /// The trace as its reader gets it.
+    pub fn to_json(&self) -> Value {
+        let (status, reason) = self.status.words();
+        json!({
+            "id": self.id.to_string(),
+            "status": status,
+            "reason": reason,
+            "key": self.caller.as_ref().map(Caller::label),
+            "user": self.caller.as_ref().and_then(|caller| caller.user.as_deref()),
+            "model": self.model.as_ref().map(ModelName::as_str),
+            "started": rfc3339(self.started),
+            "ms": ms(self.took),
+            "usage": self.usage(),
+            "cost_usd": null,
+            "rounds": self.rounds.iter().map(Round::to_json).collect::<Vec<_>>(),
+            "gate": self.gate.iter().map(verdict_json).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
+
+impl Round {
+    fn to_json(&self) -> Value {
+        json!({
+            "provider": self.target.provider.name.as_str(),
+            "upstream_model": self.target.upstream_model,
+            "attempt": self.attempt,
+            "outcome": self.outcome.as_str(),
+            "ms": ms(self.took),
+            "finish_reason": self.finish_reason,
+            "usage": self.usage,
+            "estimated": self.estimated,
+            "cost_usd": null,
+            "tool_calls": self.tool_calls.iter().map(ToolCall::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl ToolCall {
+    fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "tool": self.tool,
+            "group": self.group,
+            "arguments": self.arguments,
+            "outcome": self.outcome.map_or("cancelled", Outcome::as_str),
+            "reason": self.reason.map(Refusal::as_str),
+            "ms": ms(self.took),
+            "bytes": self.bytes,
+            "data_class": self.data_class.map(DataClass::as_str),
+            "redactions": {},
+        })
+    }
+}
+
+/// A verdict as traces and dry runs show it.
+pub fn verdict_json((tool, verdict): &Judged) -> Value {
+    json!({
+        "tool": tool.name.as_str(),
+        "group": tool.group.name.as_str(),
+        "verdict": verdict.as_str(),
+        "reason": verdict.reason().map(Reason::as_str),
+    })
+}
+
+/// Milliseconds with three decimals.
+pub fn ms(took: Duration) -> f64 {
+    took.as_micros() as f64 / 1000.0
+}
+
+/// A moment as RFC 3339 in UTC, with milliseconds.
+fn rfc3339(moment: SystemTime) -> String {
+    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Days to a civil date, by Howard Hinnant's algorithm: eras of 400 years that begin in March.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second, milli) = (seconds / 3600, seconds / 60 % 60, seconds % 60, since.subsec_millis());
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_people_expect() {
+        let table = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_827_696_500, "2000-02-29T12:34:56.500Z"),
+            (1_798_761_599_999, "2026-12-31T23:59:59.999Z"),
+        ];
+        for (millis, expected) in table {
+            assert_eq!(rfc3339(SystemTime::UNIX_EPOCH + Duration::from_millis(millis)), expected);
+        }
+    }
+}

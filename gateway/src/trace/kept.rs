@@ -1,0 +1,184 @@
+//! The runs that are kept in memory, as far as the operator wants them kept: the newest, bounded in number and in size.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolgate_config::server::Privacy;
+use toolgate_policies::gate::Judged;
+
+use super::{Round, Run, ToolCall, TraceId};
+
+/// How many runs are kept.
+const MOST_RUNS: usize = 10_000;
+
+/// How many bytes they may take together, counted roughly.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// The longest arguments that a trace keeps, in bytes.
+const LONGEST_ARGUMENTS: usize = 4096;
+
+/// The runs that are kept: the newest, bounded in number and in size.
+#[derive(Debug, Default)]
+pub struct Traces(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    oldest_first: VecDeque<Arc<Run>>,
+    by_id: HashMap<TraceId, Arc<Run>>,
+    bytes: usize,
+}
+
+impl Traces {
+    /// Keeps a run, as far as the operator wants it kept; the oldest make room.
+    pub fn keep(&self, run: Run, privacy: Privacy) {
+        if privacy == Privacy::None {
+            return;
+        }
+        let run = Arc::new(run.reduced(privacy));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes += run.size();
+        kept.by_id.insert(run.id, Arc::clone(&run));
+        kept.oldest_first.push_back(run);
+        while kept.oldest_first.len() > MOST_RUNS || kept.bytes > MOST_BYTES {
+            kept.forget_oldest();
+        }
+    }
+
+    /// The newest run of this id.
+    pub fn find(&self, id: TraceId) -> Option<Arc<Run>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_id.get(&id).cloned()
+    }
+}
+
+impl Kept {
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.oldest_first.pop_front() else { return };
+        self.bytes -= oldest.size();
+        // A caller may use one trace id for many runs; the name stays with the newest.
+        if self.by_id.get(&oldest.id).is_some_and(|named| Arc::ptr_eq(named, &oldest)) {
+            self.by_id.remove(&oldest.id);
+        }
+    }
+}
+
+impl Run {
+    /// Takes out what an operator does not want kept.
+    fn reduced(mut self, privacy: Privacy) -> Self {
+        for call in self.rounds.iter_mut().flat_map(|round| &mut round.tool_calls) {
+            if privacy <= Privacy::Metadata {
+                call.arguments = String::new();
+            } else if call.arguments.len() > LONGEST_ARGUMENTS {
+                call.arguments.truncate(call.arguments.floor_char_boundary(LONGEST_ARGUMENTS));
+                call.arguments.push('…');
+            }
+        }
+        self
+    }
+
+    fn size(&self) -> usize {
+        let calls = self.rounds.iter().flat_map(|round| &round.tool_calls);
+        let calls: usize = calls.map(|call| size_of::<ToolCall>() + call.arguments.len() + call.id.len() + call.tool.len()).sum();
+        size_of::<Self>() + calls + self.rounds.len() * (size_of::<Round>() + 64) + self.gate.len() * size_of::<Judged>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolgate_config::address::BaseUrl;
+    use toolgate_config::class::TrustZone;
+    use toolgate_config::names::ProviderName;
+    use toolgate_config::provider::{Provider, ProviderKind};
+
+    use super::*;
+    use crate::trace::Outcome;
+    use crate::upstream::Target;
+
+    fn run(id: u128) -> Run {
+        Run::begin(TraceId::from_bits(id))
+    }
+
+    #[test]
+    fn the_oldest_runs_make_room() {
+        let traces = Traces::default();
+        for id in 0..=MOST_RUNS as u128 {
+            traces.keep(run(id), Privacy::Full);
+        }
+        assert!(traces.find(TraceId::from_bits(0)).is_none());
+        assert!(traces.find(TraceId::from_bits(1)).is_some());
+        assert_eq!(traces.0.lock().unwrap().oldest_first.len(), MOST_RUNS);
+    }
+
+    #[test]
+    fn a_shared_id_names_the_newest_run() {
+        let traces = Traces::default();
+        traces.keep(Run { http_status: 500, ..run(7) }, Privacy::Full);
+        traces.keep(run(7), Privacy::Full);
+        traces.0.lock().unwrap().forget_oldest();
+        assert_eq!(traces.find(TraceId::from_bits(7)).map(|run| run.http_status), Some(499));
+    }
+
+    #[test]
+    fn privacy_none_keeps_nothing() {
+        let traces = Traces::default();
+        traces.keep(run(1), Privacy::None);
+        assert!(traces.find(TraceId::from_bits(1)).is_none());
+    }
+
+    #[test]
+    fn arguments_are_kept_as_far_as_the_operator_wants_and_cut_on_a_character() {
+        let long = "é".repeat(LONGEST_ARGUMENTS);
+        let cut = format!("{}…", "é".repeat(LONGEST_ARGUMENTS / 2));
+        let table = [
+            (Privacy::Metadata, "{}", ""),
+            (Privacy::Redacted, "{}", "{}"),
+            (Privacy::Full, "{}", "{}"),
+            (Privacy::Full, &long, &cut),
+        ];
+        for (privacy, written, kept) in table {
+            let traces = Traces::default();
+            traces.keep(Run { rounds: vec![round_with_call(written)], ..run(1) }, privacy);
+            let found = traces.find(TraceId::from_bits(1)).unwrap();
+            assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
+        }
+    }
+
+    fn round_with_call(arguments: &str) -> Round {
+        let call = ToolCall {
+            id: "c1".to_owned(),
+            tool: "t".to_owned(),
+            group: None,
+            arguments: arguments.to_owned(),
+            outcome: None,
+            reason: None,
+            egress: None,
+            took: Duration::ZERO,
+            bytes: 0,
+            data_class: None,
+        };
+        let base_url = BaseUrl::parse("http://127.0.0.1/v1").unwrap();
+        let provider = Provider {
+            name: ProviderName::new("p"),
+            kind: ProviderKind::OpenAi,
+            base_url,
+            api_key: None,
+            trust_zone: TrustZone::default(),
+            connect_timeout: Duration::ZERO,
+            first_byte_timeout: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
+            retries: 0,
+        };
+        let target = Target { provider: Arc::new(provider), upstream_model: "u".to_owned(), label: "m".to_owned() };
+        Round {
+            target: Arc::new(target),
+            attempt: 1,
+            outcome: Outcome::Ok,
+            took: Duration::ZERO,
+            finish_reason: None,
+            usage: None,
+            estimated: false,
+            tool_calls: vec![call],
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The record of a run, step by step: what it asked, what was called, what was refused and why.
+
+mod id;
+mod json;
+mod kept;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use toolgate_config::class::DataClass;
+use toolgate_config::names::ModelName;
+use toolgate_policies::egress::EgressRefusal;
+use toolgate_policies::facts::Caller;
+use toolgate_policies::gate::{Judged, Reason};
+use toolgate_tools::toolbox;
+
+pub use self::id::TraceId;
+pub use self::json::{ms, verdict_json};
+pub use self::kept::Traces;
+use crate::talk::Truncation;
+use crate::upstream::Target;
+use crate::wire::Usage;
+
+/// One request taken through the loop.
+#[derive(Debug)]
+pub struct Run {
+    /// Its name.
+    pub id: TraceId,
+    /// When it began.
+    pub started: SystemTime,
+    /// Who asked; `None`: nobody that was recognised.
+    pub caller: Option<Caller>,
+    /// What was asked for.
+    pub model: Option<ModelName>,
+    /// How it ended.
+    pub status: Status,
+    /// How long it took.
+    pub took: Duration,
+    /// When the first byte for the caller was ready.
+    pub first_byte: Option<Duration>,
+    /// The HTTP status that the caller got.
+    pub http_status: u16,
+    /// Model calls, in order, every attempt of them.
+    pub rounds: Vec<Round>,
+    /// What the gate said of each tool when tools were offered.
+    pub gate: Vec<Judged>,
+    /// What else a reader should know.
+    pub notes: Vec<&'static str>,
+    /// Whether it is a run that is kept, and no look-up, nor a request that was turned away at the door: a flood of those would push out the
+    /// runs of others.
+    pub is_kept: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// With its answer.
+    Completed,
+    /// Brought to its end before the model was done: by what.
+    Truncated(Truncation),
+    /// With an error: its code.
+    Failed(String),
+    /// The caller went away.
+    Cancelled,
+}
+
+impl Status {
+    /// The words of headers, logs and traces: status and reason.
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match self {
+            Self::Completed => ("completed", None),
+            Self::Truncated(reason) => ("truncated", Some(reason.as_str())),
+            Self::Failed(code) => ("failed", Some(code)),
+            Self::Cancelled => ("failed", Some("caller_gone")),
+        }
+    }
+}
+
+/// One attempt at a model call, and the tool calls that it asked for.
+#[derive(Debug)]
+pub struct Round {
+    /// Whom it went to, and under what name.
+    pub target: Arc<Target>,
+    /// 1 for the first try.
+    pub attempt: u32,
+    /// How it went.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub took: Duration,
+    /// Why the model stopped, as it said.
+    pub finish_reason: Option<Cow<'static, str>>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// The usage was counted here.
+    pub estimated: bool,
+    /// The tool calls that it asked for.
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// How a model call went; the words of `toolgate_upstream_requests_total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was answered.
+    Ok,
+    /// 4xx.
+    ClientError,
+    /// 429.
+    RateLimited,
+    /// 5xx, or no HTTP, or no chat completion.
+    ServerError,
+    /// Too slow.
+    Timeout,
+    /// Never reached.
+    ConnectError,
+    /// Broken off by the provider.
+    Cut,
+    /// Broken off by the caller.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ClientError => "client_error",
+            Self::RateLimited => "rate_limited",
+            Self::ServerError => "server_error",
+            Self::Timeout => "timeout",
+            Self::ConnectError => "connect_error",
+            Self::Cut => "cut",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One tool call.
+#[derive(Debug)]
+pub struct ToolCall {
+    /// As the model named it.
+    pub id: String,
+    /// The tool that was asked for.
+    pub tool: String,
+    /// Its group, where there is such a tool.
+    pub group: Option<String>,
+    /// The arguments as the model wrote them, or what is wrong with them. Of a run that is kept, no more than their beginning.
+    pub arguments: String,
+    /// How it went; `None`: it was under way when the run was broken off.
+    pub outcome: Option<toolbox::Outcome>,
+    /// Why it was refused.
+    pub reason: Option<Refusal>,
+    /// Why the group's egress refused it.
+    pub egress: Option<EgressRefusal>,
+    /// How long it took.
+    pub took: Duration,
+    /// What the tool returned, in bytes, before it was bounded.
+    pub bytes: usize,
+    /// How sensitive that was.
+    pub data_class: Option<DataClass>,
+}
+
+/// Why a tool call was refused, or its result withheld.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The gate does not let the run have it.
+    Gate(Reason),
+    /// The run itself is at its end.
+    Run(Truncation),
+}
+
+impl Refusal {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gate(reason) => reason.as_str(),
+            Self::Run(truncation) => truncation.as_str(),
+        }
+    }
+}
+
+impl Run {
+    /// A run that begins now. Until something else is known, its caller has gone: that is what it is when nobody is left to close it.
+    pub fn begin(id: TraceId) -> Self {
+        Self {
+            id,
+            started: SystemTime::now(),
+            caller: None,
+            model: None,
+            status: Status::Cancelled,
+            took: Duration::ZERO,
+            first_byte: None,
+            http_status: 499,
+            rounds: Vec::new(),
+            gate: Vec::new(),
+            notes: Vec::new(),
+            is_kept: false,
+        }
+    }
+
+    /// What all rounds used together.
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.rounds.iter().filter_map(|round| round.usage.as_ref()).for_each(|usage| sum.add(usage));
+        sum
+    }
+}
