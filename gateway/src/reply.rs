@@ -18,6 +18,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
 use crate::failure::Failure;
+use crate::wire::sse::KEEP_ALIVE;
 
 /// The header that names the trace of every answer.
 pub const TRACE: HeaderName = HeaderName::from_static("x-toolgate-trace");
@@ -213,7 +214,7 @@ impl Stream {
         }
         let interval = self.interval;
         ready!(self.keep_alive.get_or_insert_with(|| KeepAlive::new(interval)).poll_silence(cx));
-        self.outlet.write(|out| out.extend_from_slice(b": keep-alive\n\n"));
+        self.outlet.write(|out| out.extend_from_slice(KEEP_ALIVE));
         Poll::Ready(())
     }
 }

@@ -14,12 +14,12 @@ use super::record::Recording;
 use super::screen::Screen;
 use crate::failure::Failure;
 use crate::provider;
-use crate::talk::{Answer, Broken, Finish, Kind, Leftover, Listening};
+use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, net_failure};
 use crate::wire::reply::NoReply;
 use crate::wire::sse::{Decoder, Event};
-use crate::wire::{Reply, Usage};
+use crate::wire::{Finish, Reply, Usage};
 
 /// The longest plain answer that is read, in bytes.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;

@@ -4,7 +4,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::reply::Whole;
 use crate::talk::{Ending, Talk, Words};
-use crate::wire::{Reply, object};
+use crate::wire::{Reply, finish, object};
 
 const STATUS: HeaderName = HeaderName::from_static("x-toolgate-status");
 const REASON: HeaderName = HeaderName::from_static("x-toolgate-reason");
@@ -17,8 +17,8 @@ pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str
     let usage = (talk.asked() > 1).then(|| talk.usage().render());
     let body = match ending.words {
         Words::AsTheyAre => reply.render(model, usage.as_deref()),
-        Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), "\"length\"").render(model, usage.as_deref()),
-        Words::Instead(sentence) => reply.ending(&object::quoted(sentence), "\"length\"").render(model, usage.as_deref()),
+        Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), finish::LENGTH).render(model, usage.as_deref()),
+        Words::Instead(sentence) => reply.ending(&object::quoted(sentence), finish::LENGTH).render(model, usage.as_deref()),
     };
     Whole::json(body).with_headers(headers(ending, talk))
 }

@@ -25,6 +25,7 @@ use crate::gateway::{Gateway, TurnedAway};
 use crate::intake::{self, Route};
 use crate::reply::{self, Body, Ended, Outlet, Whole};
 use crate::trace::{Status, TraceId};
+use crate::wire::sse;
 
 /// How long a stream may say nothing before it says a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ fn header(id: TraceId) -> HeaderValue {
     HeaderValue::from_str(id.hex(&mut [0; 32])).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The interval of the contract, or what a test sets in its place.
+/// [`KEEP_ALIVE`], or what the environment sets in its place: some middle boxes are less patient.
 fn keep_alive() -> Duration {
     static SET: OnceLock<Duration> = OnceLock::new();
     *SET.get_or_init(|| {
@@ -107,11 +108,7 @@ fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
     tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");
     record.run.first_byte.get_or_insert(record.began().elapsed());
     if outlet.has_begun() {
-        outlet.write(|out| {
-            out.extend_from_slice(b"data: ");
-            out.extend_from_slice(failure.body().as_bytes());
-            out.extend_from_slice(b"\n\n");
-        });
+        outlet.write(|out| sse::write(out, |out| out.extend_from_slice(failure.body().as_bytes())));
         record.close(Status::Failed(failure.code()), 200);
         return Ended::Streamed;
     }

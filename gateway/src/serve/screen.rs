@@ -4,7 +4,7 @@
 use crate::reply::Outlet;
 use crate::talk::{Ending, Leftover, Words};
 use crate::wire::chunk::Outfit;
-use crate::wire::{Chunk, Usage, object};
+use crate::wire::{Chunk, Usage, finish, object, sse};
 
 /// The caller's side of a stream.
 pub(super) struct Screen {
@@ -59,19 +59,19 @@ impl Screen {
         if let Some(usage) = usage {
             self.show_usage(left, usage);
         }
-        self.outlet.write(|out| out.extend_from_slice(b"data: [DONE]\n\n"));
+        self.outlet.write(|out| sse::write(out, |out| out.extend_from_slice(sse::END_MARK)));
     }
 
     fn show_made(&mut self, left: &Leftover, content: Option<&str>) {
         if let Some(sample) = &left.sample {
-            self.show(&sample.as_ending(content, "\"length\""));
+            self.show(&sample.as_ending(content, finish::LENGTH));
         }
     }
 
     /// Some providers end with their end mark alone; callers wait for a reason.
     fn show_missing_finish(&mut self, left: &Leftover) {
         if let Some(sample) = left.sample.as_ref().filter(|_| !self.finish_seen) {
-            let finish = if self.calls_seen { "\"tool_calls\"" } else { "\"stop\"" };
+            let finish = if self.calls_seen { finish::TOOL_CALLS } else { finish::STOP };
             self.show(&sample.as_ending(None, finish));
         }
     }

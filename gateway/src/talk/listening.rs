@@ -5,10 +5,10 @@
 
 use toolgate_config::model::StreamHold;
 
-use super::{Answer, Finish};
+use super::Answer;
 use crate::wire::chunk::NoChunk;
 use crate::wire::sse::Event;
-use crate::wire::{CallParts, Chunk, Usage};
+use crate::wire::{CallParts, Chunk, Finish, Usage};
 
 /// A round that is coming in.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Listening {
         if self.is_over {
             return Ok(());
         }
-        if &event.data[..] == b"[DONE]" {
+        if event.is_end_mark() {
             self.is_over = true;
             return Ok(());
         }

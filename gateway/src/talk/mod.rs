@@ -15,7 +15,7 @@ use toolgate_tools::toolbox::Call;
 
 pub use self::listening::{Broken, Kind, Leftover, Listening};
 use self::repeats::Repeats;
-use crate::wire::{Round, Usage, message};
+use crate::wire::{Finish, Round, Usage, message};
 
 /// How far a run may go. The rule of each stands at [`Talk::closing_reason`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -56,29 +56,6 @@ pub struct Answer {
     pub usage: Usage,
     /// The usage was counted here, not by the provider.
     pub estimated: bool,
-}
-
-/// Why a model's answer ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Finish {
-    /// It ran into the output limit.
-    Length,
-    /// It says that it asks for tools.
-    ToolCalls,
-    /// Anything else, nothing included.
-    #[default]
-    Other,
-}
-
-impl Finish {
-    /// From the raw value of `finish_reason`.
-    pub fn from_raw(raw: Option<&str>) -> Self {
-        match raw {
-            Some("\"length\"") => Self::Length,
-            Some("\"tool_calls\"") => Self::ToolCalls,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// What a call came to.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
 use super::object::{self, Edit, Members, Patches, member_around, range_of};
+use super::sse;
 use super::usage::Usage;
 
 /// A chunk as it came, and where in it the things stand that matter here.
@@ -67,7 +68,7 @@ impl Chunk {
         }
         let choice = raw.choices.as_deref().unwrap_or_default().first();
         let delta = choice.and_then(|choice| choice.delta.as_ref());
-        let place = |part: Option<&RawValue>| part.filter(|part| part.get() != "null").map(|part| range_of(&payload, part.get()));
+        let place = |part| object::place(&payload, part);
         let content = delta.and_then(|delta| delta.content);
         let mut has_calls = false;
         for piece in delta.and_then(|delta| delta.tool_calls.as_deref()).unwrap_or_default().iter().flatten() {
@@ -159,13 +160,9 @@ impl Chunk {
         if let Some(role) = self.role.as_ref().filter(|_| outfit.role_seen) {
             patches.replace(member_around(&self.payload, role.clone()), "");
         }
-        out.extend_from_slice(b"data: ");
-        if patches.is_empty() {
-            out.extend_from_slice(&self.payload)
-        } else {
-            patches.apply(&self.payload, out)
-        }
-        out.extend_from_slice(b"\n\n");
+        sse::write(out, |out| {
+            if patches.is_empty() { out.extend_from_slice(&self.payload) } else { patches.apply(&self.payload, out) }
+        });
     }
 
     /// The chunk that ends a stream with its usage, made from any chunk of that stream.
@@ -206,7 +203,7 @@ impl Chunk {
     }
 
     fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
-        std::str::from_utf8(&self.payload[range?.clone()]).ok()
+        object::text_at(&self.payload, range)
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod chunk;
+pub mod finish;
 pub mod message;
 pub mod object;
 pub mod reply;
@@ -14,6 +15,7 @@ pub mod usage;
 
 pub use call::CallParts;
 pub use chunk::Chunk;
+pub use finish::Finish;
 pub use reply::Reply;
 pub use request::{Request, Round, Splice};
 pub use usage::Usage;

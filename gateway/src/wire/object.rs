@@ -154,6 +154,16 @@ pub fn range_of(whole: &[u8], part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
+/// Where a value stands in `whole`, of which it is a slice. One that is missing or `null` stands nowhere.
+pub fn place(whole: &[u8], value: Option<&RawValue>) -> Option<Range<usize>> {
+    value.filter(|value| value.get() != "null").map(|value| range_of(whole, value.get()))
+}
+
+/// The text at a place.
+pub fn text_at<'w>(whole: &'w [u8], place: Option<&Range<usize>>) -> Option<&'w str> {
+    std::str::from_utf8(&whole[place?.clone()]).ok()
+}
+
 /// The place of a whole member, its key and one comma included, from the place of its value: what must go for the member to be gone.
 pub fn member_around(whole: &[u8], value: Range<usize>) -> Range<usize> {
     let back = |mut at: usize, stop: fn(u8) -> bool| {

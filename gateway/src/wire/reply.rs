@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
 use super::chunk::characters;
-use super::object::{self, Edit, Members, Patches, range_of};
-use super::sse::Event;
+use super::object::{self, Edit, Members, Patches};
+use super::sse::{END_MARK, Event};
 use super::usage::Usage;
 
 /// A completion as it came, and where in it the things stand that matter here.
@@ -47,7 +47,7 @@ impl Reply {
         }
         let choice = raw.choices.first().ok_or(NoReply::Garbage)?;
         let message = choice.message.as_ref();
-        let place = |part: Option<&RawValue>| part.filter(|part| part.get() != "null").map(|part| range_of(&body, part.get()));
+        let place = |part| object::place(&body, part);
         let content = message.and_then(|message| message.content);
         let mut calls = CallParts::default();
         for piece in message.and_then(|message| message.tool_calls.as_deref()).unwrap_or_default() {
@@ -111,7 +111,7 @@ impl Reply {
         if let Some(usage) = self.text(self.usage.as_ref()) {
             events.push(event(chunk("[]", Edit::Set("usage", usage))));
         }
-        events.push(event("[DONE]".to_owned()));
+        events.push(Event { data: Bytes::from_static(END_MARK), is_error: false });
         events
     }
 
@@ -161,7 +161,7 @@ impl Reply {
     }
 
     fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
-        std::str::from_utf8(&self.body[range?.clone()]).ok()
+        object::text_at(&self.body, range)
     }
 }
 

@@ -1,8 +1,14 @@
-//! Server-sent events out of a byte stream, wherever the network cut it. An event's data are a slice of the bytes that came, unless a cut or
+//! Server-sent events: out of a byte stream, wherever the network cut it, and onto one. An event's data are a slice of the bytes that came, unless a cut or
 //! several `data` lines force a copy.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
+
+/// The data of the event that says that a stream is complete.
+pub const END_MARK: &[u8] = b"[DONE]";
+
+/// A comment: nothing to anybody but a middle box that waits for bytes.
+pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// The longest event that is read, in bytes. A provider's pictures come in one event.
 pub const LONGEST_EVENT: usize = 16 * 1024 * 1024;
@@ -14,6 +20,20 @@ pub struct Event {
     pub data: Bytes,
     /// Its `event:` field is `error`.
     pub is_error: bool,
+}
+
+impl Event {
+    /// Whether it says that the stream is complete.
+    pub fn is_end_mark(&self) -> bool {
+        &self.data[..] == END_MARK
+    }
+}
+
+/// Writes an event. Its data, which `write_data` appends, must hold no line end.
+pub fn write(out: &mut BytesMut, write_data: impl FnOnce(&mut BytesMut)) {
+    out.extend_from_slice(b"data: ");
+    write_data(out);
+    out.extend_from_slice(b"\n\n");
 }
 
 /// An event is longer than [`LONGEST_EVENT`].

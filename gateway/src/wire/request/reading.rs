@@ -1,0 +1,175 @@
+//! What of a caller's body is read: the members that are interpreted, each once and of its type, and the transcript, in which empty call
+//! arguments are mended. Everything else is left alone.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{BadRequest, ToolChoice};
+use crate::wire::object::{self, Members, as_str, key_is, range_of};
+
+/// The raw values of the members that are interpreted.
+#[derive(Default)]
+pub(super) struct Known<'a> {
+    model: Option<&'a RawValue>,
+    pub(super) messages: Option<&'a RawValue>,
+    stream: Option<&'a RawValue>,
+    stream_options: Option<&'a RawValue>,
+    pub(super) tools: Option<&'a RawValue>,
+    tool_choice: Option<&'a RawValue>,
+    parallel_tool_calls: Option<&'a RawValue>,
+    pub(super) n: Option<&'a RawValue>,
+    pub(super) functions: Option<&'a RawValue>,
+    pub(super) function_call: Option<&'a RawValue>,
+}
+
+#[derive(Default)]
+pub(super) struct StreamOptions {
+    pub(super) include_usage: bool,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn find(members: &Members<'a>) -> Result<Self, BadRequest> {
+        let mut known = Self::default();
+        for (key, value) in &members.0 {
+            let Some((name, place)) = known.place(key) else { continue };
+            // Two members of one name are read differently by different parsers, so whoever judges one might send the other.
+            if place.replace(value).is_some() {
+                return Err(BadRequest::Member(name, "is there twice"));
+            }
+            if key.get().contains('\\') {
+                return Err(BadRequest::Member(name, "must be written without escapes in its name"));
+            }
+        }
+        Ok(known)
+    }
+
+    fn place(&mut self, key: &RawValue) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
+        let named: [(&'static str, &mut Option<&'a RawValue>); 10] = [
+            ("model", &mut self.model),
+            ("messages", &mut self.messages),
+            ("stream", &mut self.stream),
+            ("stream_options", &mut self.stream_options),
+            ("tools", &mut self.tools),
+            ("tool_choice", &mut self.tool_choice),
+            ("parallel_tool_calls", &mut self.parallel_tool_calls),
+            ("n", &mut self.n),
+            ("functions", &mut self.functions),
+            ("function_call", &mut self.function_call),
+        ];
+        named.into_iter().find(|(name, _)| key_is(key, name))
+    }
+
+    pub(super) fn model(&self) -> Result<String, BadRequest> {
+        let model = self.model.ok_or(BadRequest::Member("model", "is required: the name of a model"))?;
+        as_str(model)
+            .map(Cow::into_owned)
+            .filter(|name| !name.is_empty() && name.len() <= 256)
+            .ok_or(BadRequest::Member("model", "must be a string of 1 to 256 bytes"))
+    }
+
+    pub(super) fn stream(&self) -> Result<bool, BadRequest> {
+        match self.stream.map_or("null", RawValue::get) {
+            "true" => Ok(true),
+            "false" | "null" => Ok(false),
+            _ => Err(BadRequest::Member("stream", "must be true or false")),
+        }
+    }
+
+    pub(super) fn stream_options(&self) -> Result<StreamOptions, BadRequest> {
+        let Some(raw) = self.stream_options.filter(|raw| raw.get() != "null") else { return Ok(StreamOptions::default()) };
+        let options = Members::parse(raw.get().as_bytes());
+        let options = options.map_err(|_| BadRequest::Member("stream_options", "must be an object"))?;
+        Ok(StreamOptions { include_usage: options.get("include_usage").is_some_and(|value| value.get() == "true") })
+    }
+
+    pub(super) fn has_items(&self, name: &'static str, list: Option<&RawValue>) -> Result<bool, BadRequest> {
+        match list.map_or("null", RawValue::get) {
+            "null" => Ok(false),
+            text if text.starts_with('[') => Ok(text[1..text.len() - 1].bytes().any(|byte| !byte.is_ascii_whitespace())),
+            _ => Err(BadRequest::Member(name, "must be a list")),
+        }
+    }
+
+    pub(super) fn tool_choice(&self) -> ToolChoice {
+        match self.tool_choice.map_or("null", RawValue::get) {
+            "null" | "\"auto\"" | "\"none\"" => ToolChoice::Free,
+            _ => ToolChoice::Required,
+        }
+    }
+}
+
+/// The inside of the `messages` list, in as many slices as empty call arguments make necessary: they go on as `{}`, since providers refuse
+/// a history whose arguments are no JSON.
+pub(super) fn transcript(body: &Bytes, list: &str) -> Result<Vec<Bytes>, BadRequest> {
+    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).map(str::trim);
+    let inner = inner.ok_or(BadRequest::Member("messages", "must be a list of messages"))?;
+    if inner.is_empty() {
+        return Err(BadRequest::Member("messages", "must hold at least one message"));
+    }
+    let mut slices = Vec::with_capacity(1);
+    let offset = range_of(list.as_bytes(), inner).start;
+    let mut at = 0;
+    if memmem::find(inner.as_bytes(), b"\"tool_calls\"").is_some() {
+        for (place, text) in empty_arguments(list)? {
+            let place = place.start - offset..place.end - offset;
+            slices.push(slice(body, &inner[at..place.start]));
+            slices.push(Bytes::from(text));
+            at = place.end;
+        }
+    }
+    slices.push(slice(body, &inner[at..]));
+    Ok(slices)
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Call<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "object::present")]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Where a history's call arguments are empty, `null`, missing or no string, and what must stand there.
+fn empty_arguments(list: &str) -> Result<Vec<(Range<usize>, String)>, BadRequest> {
+    let messages: Vec<Message<'_>> = serde_json::from_str(list)
+        .map_err(|_| BadRequest::Member("messages", "must be objects, with `tool_calls` as the API has them"))?;
+    let calls = messages.into_iter().filter_map(|message| message.tool_calls).flatten();
+    let functions = calls.filter_map(|call| call.function);
+    Ok(functions.filter_map(|function| mended(list, &function)).collect())
+}
+
+fn mended(list: &str, function: &Function<'_>) -> Option<(Range<usize>, String)> {
+    let Some(arguments) = function.arguments else {
+        let after = range_of(list.as_bytes(), function.name?.get()).end;
+        return Some((after..after, r#","arguments":"{}""#.to_owned()));
+    };
+    let text = match arguments.get() {
+        "null" => "{}".to_owned(),
+        object if object.starts_with('{') => object.to_owned(),
+        _ if as_str(arguments).is_some_and(|text| text.trim().is_empty()) => "{}".to_owned(),
+        _ => return None,
+    };
+    Some((range_of(list.as_bytes(), arguments.get()), object::quoted(&text)))
+}
+
+/// A part of the body, which shares its bytes.
+pub(super) fn slice(body: &Bytes, part: &str) -> Bytes {
+    body.slice_ref(part.as_bytes())
+}
