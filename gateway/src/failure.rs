@@ -12,6 +12,8 @@ use toolgate_policies::gate::Refused;
 pub enum Failure {
     /// The body is not JSON: why.
     InvalidJson(String),
+    /// The body is JSON, but no object.
+    NotAnObject,
     /// A field, and what is wrong with it.
     InvalidRequest(&'static str, String),
     /// Turned away at the door.
@@ -105,6 +107,7 @@ impl Failure {
         let invalid = |code, message: &str| row(400, "invalid_request_error", code, message);
         match self {
             Self::InvalidJson(why) => invalid("invalid_json", &format!("The request body is not valid JSON: {why}.")),
+            Self::NotAnObject => invalid("invalid_request", "The request body is not a JSON object."),
             Self::InvalidRequest(field, why) => {
                 Row { param: Some((*field).to_owned()), ..invalid("invalid_request", &format!("`{field}` {why}.")) }
             }
@@ -164,6 +167,7 @@ impl From<crate::wire::request::BadRequest> for Failure {
         use crate::wire::request::BadRequest;
         match bad {
             BadRequest::Json(why) => Self::InvalidJson(why),
+            BadRequest::NotAnObject => Self::NotAnObject,
             BadRequest::Member(field, why) => Self::InvalidRequest(field, why.to_owned()),
         }
     }
@@ -188,6 +192,7 @@ mod tests {
     fn each_failure_has_its_status_type_and_code() {
         let table = [
             (Failure::InvalidJson("x".into()), 400, "invalid_request_error", "invalid_json"),
+            (Failure::NotAnObject, 400, "invalid_request_error", "invalid_request"),
             (Failure::InvalidRequest("model", "is required".into()), 400, "invalid_request_error", "invalid_request"),
             (Failure::Refused(Refused::UnknownKey), 401, "authentication_error", "invalid_api_key"),
             (Failure::Refused(Refused::ModelNotAllowed), 403, "permission_error", "model_not_allowed"),

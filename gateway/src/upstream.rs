@@ -172,7 +172,7 @@ impl Ask<'_> {
             let (failure, outcome) = net_failure(error);
             (failure, outcome, None)
         })?;
-        if answer.head.status.as_u16() != 200 {
+        if !answer.head.status.is_success() {
             return Err(refusal(provider, answer).await);
         }
         let content_type = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
@@ -208,8 +208,8 @@ async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Opti
     let (status, headers) = (answer.head.status, answer.head.headers);
     let outcome = match status.as_u16() {
         429 => Outcome::RateLimited,
-        400..=499 => Outcome::ClientError,
-        _ => Outcome::ServerError,
+        500.. => Outcome::ServerError,
+        _ => Outcome::ClientError,
     };
     let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let wait = wait.and_then(|value| retry_after_seconds(value, SystemTime::now()));

@@ -77,7 +77,7 @@ fn query(raw: &raw::Http, parameters: Option<&Schema>, faults: &mut Faults) -> O
 fn headers(raw: &raw::Http, parameters: Option<&Schema>, faults: &mut Faults) -> Option<Vec<(String, Template)>> {
     let named = &raw.headers.value()?.0;
     let lower = named.iter().map(|(name, _)| (name.value.to_ascii_lowercase(), &name.place));
-    super::unique(lower, "two headers of one name", faults);
+    super::unique(lower, |name| format!("two headers of one name, `{name}`"), faults);
     let read = |(name, value): &(At<String>, At<raw::shape::Scalar>)| {
         let legal = faults.take(&name.place, header_name(&name.value));
         let holes = template(faults.take(&value.place, bits(&value.value.0))?);

@@ -11,9 +11,9 @@ use crate::raw::{self, At, File, Text};
 pub(super) fn keys(file: &File, faults: &mut Faults) -> Keys {
     let all: Vec<&raw::Key> = file.keys.value().into_iter().flatten().map(|at| &at.value).collect();
     let named = all.iter().filter_map(|raw| raw.name.get()).map(|at| (at.value.whole(), &at.place));
-    unique(named, "two keys of one name", faults);
+    unique(named, |name| format!("two keys of one name, `{name}`"), faults);
     let hashed = all.iter().filter_map(|raw| raw.hash.get()).map(|at| (at.value.whole(), &at.place));
-    unique(hashed, "two keys of one hash", faults);
+    unique(hashed, |_| "two keys of one hash".to_owned(), faults);
     all.into_iter().filter_map(|raw| key(raw, file, faults)).collect()
 }
 

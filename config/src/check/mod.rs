@@ -111,8 +111,8 @@ fn declared<'a>(name: &At<Text>, what: &str, known: impl IntoIterator<Item = &'a
     None
 }
 
-/// Reports whatever occurs a second time, with the place of the first.
-fn unique<'a, T: Eq + Hash>(all: impl IntoIterator<Item = (T, &'a Place)>, what: &str, faults: &mut Faults) {
+/// Reports whatever occurs a second time, with the place of the first. `what` is said of the value that is there twice.
+fn unique<'a, T: Eq + Hash>(all: impl IntoIterator<Item = (T, &'a Place)>, what: impl Fn(&T) -> String, faults: &mut Faults) {
     let mut first: HashMap<T, &Place> = HashMap::new();
     for (value, place) in all {
         match first.entry(value) {
@@ -120,7 +120,7 @@ fn unique<'a, T: Eq + Hash>(all: impl IntoIterator<Item = (T, &'a Place)>, what:
                 slot.insert(place);
             }
             Entry::Occupied(other) => {
-                let other = other.get();
+                let (what, other) = (what(other.key()), other.get());
                 faults.add(place, format!("{what}; the first is `{}` at {}", other.path, other.short()));
             }
         }

@@ -20,7 +20,7 @@ type Groups = BTreeMap<GroupName, Arc<Group>>;
 pub(super) fn tools(file: &File, groups: &Groups, faults: &mut Faults) -> Tools {
     let all: Vec<&raw::Tool> = file.tools.value().into_iter().flatten().map(|at| &at.value).collect();
     let named = all.iter().filter_map(|raw| raw.name.get()).map(|at| (at.value.whole(), &at.place));
-    unique(named, "two tools of one name", faults);
+    unique(named, |name| format!("two tools of one name, `{name}`"), faults);
     all.into_iter().filter_map(|raw| tool(raw, file, groups, faults)).collect()
 }
 

@@ -48,7 +48,7 @@ fn a_secret_in_clear_is_refused_and_not_printed() {
 fn two_keys_of_one_name_or_one_hash_are_refused() {
     refused([(
         "keys:\n  - { name: a, hash: 'sha256:00000000000000000000000000000000000000000000000000000000000000aa' }\n  - { name: a, hash: 'sha256:00000000000000000000000000000000000000000000000000000000000000aa' }\n",
-        "3:13: keys[1].name: two keys of one name; the first is `keys[0].name` at line 2, column 13\n\
+        "3:13: keys[1].name: two keys of one name, `a`; the first is `keys[0].name` at line 2, column 13\n\
              3:22: keys[1].hash: two keys of one hash; the first is `keys[0].hash` at line 2, column 22",
     )]);
 }

@@ -83,7 +83,7 @@ fn a_tool_has_a_name_a_group_and_a_request() {
 fn two_tools_of_one_name_are_both_named() {
     refused_tools([(
         "  - { name: t, group: shop, http: { url: 'https://shop.example.org/' } }\n  - { name: t, group: shop, http: { url: 'https://shop.example.org/b' } }\n",
-        "3:13: tools[1].name: two tools of one name; the first is `tools[0].name` at line 2, column 13",
+        "3:13: tools[1].name: two tools of one name, `t`; the first is `tools[0].name` at line 2, column 13",
     )]);
 }
 
@@ -250,7 +250,7 @@ fn headers_cannot_break_the_request() {
         (
             "{ url: \"https://shop.example.org/\", headers: { x-a: \"b\\r\\nx-c: d\", X-A: c, x-b: \"${BAD}\", x-c: [] } }",
             "5:63: tools[0].http.headers.x-a: a header's value holds no line break and no other control character\n\
-             5:78: tools[0].http.headers.X-A: two headers of one name; the first is `tools[0].http.headers.x-a` at line 5, column 58\n\
+             5:78: tools[0].http.headers.X-A: two headers of one name, `x-a`; the first is `tools[0].http.headers.x-a` at line 5, column 58\n\
              5:91: tools[0].http.headers.x-b: a header's value holds no line break and no other control character\n\
              5:106: tools[0].http.headers.x-c: wrong type: a list; allowed: text, a number, true, false",
         ),

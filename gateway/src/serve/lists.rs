@@ -35,9 +35,14 @@ fn model_json(name: &str) -> Value {
     json!({ "id": name, "object": "model", "created": 0, "owned_by": "toolgate" })
 }
 
-/// `GET /toolgate/traces/{id}`: for the key that made the run, and for admins; for everybody else it does not exist.
+/// `GET /toolgate/traces/{id}`: for the caller that made the run, and for admins; for everybody else it does not exist.
 pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
     let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id)).ok_or(Failure::NotFound)?;
-    let own = run.caller.as_ref().is_some_and(|owner| owner.key == caller.key);
+    let own = run.caller.as_ref().is_some_and(|owner| is_own(owner, caller));
     if own || grant::is_admin(config, caller) { Ok(Whole::json(run.to_json().to_string())) } else { Err(Failure::NotFound) }
+}
+
+/// A key that names an end user sees what that one did; a key by itself sees whatever was done with it.
+fn is_own(owner: &Caller, caller: &Caller) -> bool {
+    owner.key == caller.key && (caller.user.is_none() || caller.user == owner.user)
 }

@@ -80,9 +80,8 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         metrics.truncated(reason.as_str());
     }
     count_withheld(metrics, run);
-    if !run.rounds.is_empty() {
-        let answered = run.rounds.iter().filter(|round| round.attempt == 1).count();
-        metrics.rounds(model, u32::try_from(answered).unwrap_or(u32::MAX));
+    if run.asked > 0 {
+        metrics.rounds(model, run.asked);
     }
     for round in &run.rounds {
         let (provider, label) = (round.target.provider.name.as_str(), round.target.label.as_str());
@@ -132,7 +131,7 @@ fn log(run: &Run, key: &str) {
         status,
         reason = reason.unwrap_or_default(),
         http_status = run.http_status,
-        rounds = run.rounds.len(),
+        rounds = run.asked,
         tool_calls = calls,
         ms = trace::ms(run.took),
         "request"

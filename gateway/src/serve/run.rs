@@ -122,6 +122,7 @@ impl<'r> Run<'r> {
         for message in &self.talk.added()[self.added.len()..] {
             self.added.push(Bytes::from(format!(",{message}")));
         }
+        self.record.run.asked += 1;
         let config = self.gateway.config();
         let ask = Ask {
             net: &self.gateway.net,

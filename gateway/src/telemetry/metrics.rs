@@ -158,10 +158,12 @@ impl Metrics {
         }
     }
 
-    /// A tool call ended. A call of a tool that is not registered has `unknown` for its tool and group.
+    /// A tool call ended; one that was not run took no time. A call of a tool that is not registered has `unknown` for its tool and group.
     pub fn tool_call(&self, tool: &str, group: &str, outcome: &'static str, took: Duration) {
         self.tool_calls.with_label_values(&[tool, group, outcome]).inc();
-        self.tool_seconds.with_label_values(&[tool]).observe(took.as_secs_f64());
+        if !matches!(outcome, "refused" | "invalid_arguments") {
+            self.tool_seconds.with_label_values(&[tool]).observe(took.as_secs_f64());
+        }
     }
 
     /// Tools were not offered.

@@ -15,7 +15,7 @@ impl Run {
     /// The trace as its reader gets it.
     pub fn to_json(&self) -> Value {
         let (status, reason) = self.status.words();
-        json!({
+        let mut trace = json!({
             "id": self.id.to_string(),
             "status": status,
             "reason": reason,
@@ -27,9 +27,12 @@ impl Run {
             "usage": self.usage(),
             "cost_usd": null,
             "rounds": self.rounds.iter().map(Round::to_json).collect::<Vec<_>>(),
-            "gate": self.gate.iter().map(verdict_json).collect::<Vec<_>>(),
-            "notes": self.notes,
-        })
+            "gate": self.gate.iter().map(judged_json).collect::<Vec<_>>(),
+        });
+        if !self.notes.is_empty() {
+            trace["notes"] = json!(self.notes);
+        }
+        trace
     }
 }
 
@@ -67,7 +70,11 @@ impl ToolCall {
     }
 }
 
-/// A verdict as traces and dry runs show it.
+fn judged_json((tool, verdict): &Judged) -> Value {
+    json!({ "tool": tool.name.as_str(), "verdict": verdict.as_str(), "reason": verdict.reason().map(Reason::as_str) })
+}
+
+/// A verdict as dry runs show it.
 pub fn verdict_json((tool, verdict): &Judged) -> Value {
     json!({
         "tool": tool.name.as_str(),

@@ -41,6 +41,8 @@ pub struct Run {
     pub first_byte: Option<Duration>,
     /// The HTTP status that the caller got.
     pub http_status: u16,
+    /// Model calls, each counted once, however often it was tried.
+    pub asked: u32,
     /// Model calls, in order, every attempt of them.
     pub rounds: Vec<Round>,
     /// What the gate said of each tool when tools were offered.
@@ -103,7 +105,7 @@ pub struct Round {
 pub enum Outcome {
     /// It was answered.
     Ok,
-    /// 4xx.
+    /// 4xx, or a redirect, which is not followed: the same request would be answered alike.
     ClientError,
     /// 429.
     RateLimited,
@@ -191,6 +193,7 @@ impl Run {
             took: Duration::ZERO,
             first_byte: None,
             http_status: 499,
+            asked: 0,
             rounds: Vec::new(),
             gate: Vec::new(),
             notes: Vec::new(),

@@ -77,7 +77,8 @@ impl Chunk {
         }
         Ok(Self {
             id: place(raw.id),
-            model: place(raw.model),
+            // A `null` is a place to put the name.
+            model: raw.model.map(|model| range_of(&payload, model.get())),
             // Here a `null` counts: a caller that did not ask for usage must not see the member at all.
             usage: raw.usage.map(|usage| range_of(&payload, usage.get())),
             role: place(delta.and_then(|delta| delta.role)),
@@ -144,11 +145,7 @@ impl Chunk {
     /// Writes the chunk as an event.
     pub fn write(&self, outfit: &Outfit<'_>, out: &mut BytesMut) {
         let mut patches = Patches::default();
-        if let Some(model) = &self.model
-            && self.payload[model.clone()] != *outfit.model.as_bytes()
-        {
-            patches.replace(model.clone(), outfit.model);
-        }
+        patches.name_model(&self.payload, self.model.as_ref(), outfit.model);
         if let (Some(id), Some(first)) = (&self.id, outfit.id)
             && self.payload[id.clone()] != *first.as_bytes()
         {
@@ -237,7 +234,7 @@ struct Part<'a> {
 struct Raw<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "object::present")]
     model: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "object::present")]
     usage: Option<&'a RawValue>,
@@ -305,6 +302,18 @@ mod tests {
         let text = r#"{"id":"x","model":"up","choices":[{"delta":{"role":"assistant","content":"a"}}],"usage":null,"y":1.10}"#;
         let expected = r#"{"id":"w","model":"m","choices":[{"delta":{"content":"a"}}],"y":1.10}"#;
         assert_eq!(written(text, true, Some("\"w\"")), format!("data: {expected}\n\n"));
+    }
+
+    #[test]
+    fn each_chunk_names_the_model_also_where_the_provider_does_not() {
+        let table = [
+            (r#"{"choices":[{"delta":{}}]}"#, r#"{"model":"m","choices":[{"delta":{}}]}"#),
+            (r#"{"usage":null,"choices":[]}"#, r#"{"model":"m","choices":[]}"#),
+            (r#"{"model":null,"choices":[]}"#, r#"{"model":"m","choices":[]}"#),
+        ];
+        for (text, expected) in table {
+            assert_eq!(written(text, false, None), format!("data: {expected}\n\n"));
+        }
     }
 
     #[test]

@@ -197,6 +197,18 @@ impl<'p> Patches<'p> {
         self.0.push((range, text.into()));
     }
 
+    /// Gives the object `whole` the model's name, a JSON string, in the place that it has for that, or as its first member.
+    pub fn name_model(&mut self, whole: &[u8], place: Option<&Range<usize>>, name: &'p str) {
+        match place {
+            Some(place) if whole[place.clone()] == *name.as_bytes() => {}
+            Some(place) => self.replace(place.clone(), name),
+            None => {
+                let inside = whole.iter().position(|&byte| byte == b'{').map_or(0, |brace| brace + 1);
+                self.replace(inside..inside, format!("\"model\":{name},"));
+            }
+        }
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

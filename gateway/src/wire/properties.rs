@@ -228,7 +228,10 @@ fn writes(text: &str, (role_seen, with_usage, has_id): (bool, bool, bool)) {
     chunk.write(&Outfit { model: "\"new\"", id: has_id.then_some("\"first\""), role_seen, with_usage }, &mut out);
     let mut expected: Value = serde_json::from_str(text).unwrap();
     let object = expected.as_object_mut().unwrap();
-    object.entry("model").and_modify(|model| *model = json!("new"));
+    match object.get_mut("model") {
+        Some(model) => *model = json!("new"),
+        None => drop(object.shift_insert(0, "model".to_owned(), json!("new"))),
+    }
     object.entry("id").and_modify(|id| *id = json!(if has_id { "first" } else { "old" }));
     if !with_usage {
         object.shift_remove("usage");

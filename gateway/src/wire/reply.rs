@@ -54,7 +54,8 @@ impl Reply {
             calls.add_whole(piece);
         }
         Ok(Self {
-            model: place(raw.model),
+            // A `null` is a place to put the name.
+            model: raw.model.map(|model| range_of(&body, model.get())),
             usage: place(raw.usage),
             content: place(content),
             finish: place(choice.finish_reason),
@@ -82,11 +83,7 @@ impl Reply {
     /// The body for the caller: the model under its own name (a JSON string), and the usage of the whole run where it had more rounds.
     pub fn render(&self, model: &str, usage: Option<&str>) -> Bytes {
         let mut patches = Patches::default();
-        if let Some(range) = &self.model
-            && self.body[range.clone()] != *model.as_bytes()
-        {
-            patches.replace(range.clone(), model);
-        }
+        patches.name_model(&self.body, self.model.as_ref(), model);
         match (&self.usage, usage) {
             (Some(range), Some(usage)) => patches.replace(range.clone(), usage),
             (None, Some(usage)) => return self.with_new_usage(model, usage),
@@ -176,7 +173,7 @@ fn with_indexes(message: &str) -> Option<String> {
 
 #[derive(Deserialize)]
 struct Raw<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "object::present")]
     model: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
@@ -220,9 +217,21 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_names_no_model_is_given_the_callers_name() {
+        let table = [
+            (r#"{"choices":[{}]}"#, r#"{"model":"m","choices":[{}]}"#),
+            (r#" { "choices":[{}]}"#, r#" {"model":"m", "choices":[{}]}"#),
+            (r#"{"choices":[{}],"model": null}"#, r#"{"choices":[{}],"model": "m"}"#),
+        ];
+        for (text, expected) in table {
+            assert_eq!(reply(text).render("\"m\"", None), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn an_ending_says_what_it_must_and_keeps_the_rest() {
         let text = r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]},"finish_reason":"tool_calls"}],"y":1.10}"#;
-        let expected = r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"N"},"finish_reason":"length"}],"y":1.10}"#;
+        let expected = r#"{"model":"m","id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"N"},"finish_reason":"length"}],"y":1.10}"#;
         let ending = reply(text).ending("\"N\"", "\"length\"");
         assert_eq!(ending.render("\"m\"", None), expected);
         assert!(ending.calls.is_empty());

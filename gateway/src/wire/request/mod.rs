@@ -41,8 +41,10 @@ pub enum ToolChoice {
 /// What is wrong with a body, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadRequest {
-    /// Not JSON, or not an object: why.
+    /// Not JSON: why.
     Json(String),
+    /// JSON, but no object.
+    NotAnObject,
     /// A member is missing or of the wrong type: which, and what it must be.
     Member(&'static str, &'static str),
 }
@@ -53,7 +55,10 @@ impl Request {
     /// # Errors
     /// [`BadRequest`], which names the member.
     pub fn parse(body: &Bytes) -> Result<Self, BadRequest> {
-        let members = Members::parse(body).map_err(|error| BadRequest::Json(error.to_string()))?;
+        let members = Members::parse(body).map_err(|error| match error.is_data() {
+            true => BadRequest::NotAnObject,
+            false => BadRequest::Json(error.to_string()),
+        })?;
         let known = Known::find(&members)?;
         let messages = known.messages.ok_or(BadRequest::Member("messages", "is required: a list of messages"))?;
         let options = known.stream_options()?;
@@ -325,8 +330,11 @@ mod tests {
             let Err(BadRequest::Member(seen, _)) = parse(body) else { panic!("{body}") };
             assert_eq!(seen, member, "{body}");
         }
-        for body in ["", "[]", "{", "\"x\"", "{\"model\":\"m\"} x", "\u{feff}{}"] {
+        for body in ["", "{", "{\"model\":\"m\"} x", "\u{feff}{}"] {
             assert!(matches!(parse(body), Err(BadRequest::Json(_))), "{body}");
+        }
+        for body in ["[]", "\"x\"", "1", "null"] {
+            assert!(matches!(parse(body), Err(BadRequest::NotAnObject)), "{body}");
         }
     }
 }
