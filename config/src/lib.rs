@@ -2,7 +2,7 @@
 //!
 //! A configuration is read twice: [`raw`] holds the file as it is written, with the place of every key, and [`check`] turns it into the
 //! meant types below, collecting every fault with its place. Only `raw` knows the file format; the meant types derive no serde and cannot
-//! hold a value that the contract forbids. Nothing here opens a socket or reads a clock.
+//! hold a value that `check` refuses. Nothing here opens a socket or reads a clock.
 
 pub mod address;
 pub mod check;

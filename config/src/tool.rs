@@ -75,7 +75,7 @@ impl Effect {
     /// Every effect.
     pub const ALL: [Self; 3] = [Self::ReadOnly, Self::IdempotentWrite, Self::NonIdempotentWrite];
 
-    /// The word of the contract.
+    /// The word of files and of `toolgate tools`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -108,7 +108,7 @@ pub struct HttpWork {
 
 /// The methods of HTTP tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+#[expect(missing_docs, reason = "each is what HTTP calls so")]
 pub enum HttpMethod {
     Get,
     Head,

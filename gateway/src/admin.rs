@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq;
 use toolgate_config::place::Fault;
 
 use crate::gateway::Gateway;
+use crate::intake;
 use crate::reload::Reloader;
 use crate::server::Answer;
 use crate::telemetry::metrics;
@@ -94,8 +95,8 @@ impl Admin {
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let config = self.gateway.config();
         let Some(token) = &config.server.admin_token else { return true };
-        let shown = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes())).unwrap_or_default();
-        token.expose().as_bytes().ct_eq(shown).into()
+        let shown = intake::bearer(headers).unwrap_or_default();
+        token.expose().as_bytes().ct_eq(shown.as_bytes()).into()
     }
 
     fn metrics(&self) -> Reply {
@@ -138,12 +139,6 @@ impl Answer for Admin {
     fn header_timeout(&self) -> Duration {
         self.gateway.config().server.header_timeout
     }
-}
-
-/// The token of `Bearer …`; the scheme's case does not matter.
-fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, token) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
 fn unauthorized() -> Reply {

@@ -75,10 +75,14 @@ pub fn caller(config: &Config, headers: &HeaderMap) -> Result<Caller, Failure> {
 }
 
 fn secret(headers: &HeaderMap) -> Option<&str> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
-    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, secret)| secret);
-    bearer.or_else(|| text(X_API_KEY)).or_else(|| text(API_KEY)).map(str::trim).filter(|secret| !secret.is_empty())
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    bearer(headers).or_else(|| text(X_API_KEY)).or_else(|| text(API_KEY)).filter(|secret| !secret.is_empty())
+}
+
+/// What `authorization: Bearer …` holds; the scheme's case does not matter.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// What the `x-toolgate-*` headers ask for.

@@ -1,27 +1,13 @@
-//! Data classes and trust zones: what may go to whom, and the mark that makes data flow one way.
+//! The zone of a run, and the mark that makes data flow one way. Which zone may see which class is a table beside the words themselves:
+//! [`TrustZone::may_see`].
 
 use toolgate_config::Config;
 use toolgate_config::class::{DataClass, TrustZone};
 use toolgate_config::names::ProviderName;
 
-/// The highest class that a zone may see.
-pub const fn ceiling(zone: TrustZone) -> DataClass {
-    match zone {
-        TrustZone::Local => DataClass::Secret,
-        TrustZone::Private => DataClass::Diagnostics,
-        TrustZone::ExternalEu => DataClass::Configuration,
-        TrustZone::ExternalGlobal => DataClass::Internal,
-    }
-}
-
-/// Whether a zone may see personal data.
-pub const fn sees_personal(zone: TrustZone) -> bool {
-    !matches!(zone, TrustZone::ExternalGlobal)
-}
-
 /// Whether data of this mark may go to a zone.
 pub fn permits(zone: TrustZone, mark: Mark) -> bool {
-    mark.class <= ceiling(zone) && (!mark.personal || sees_personal(zone))
+    zone.may_see(mark.class, mark.personal)
 }
 
 /// The zone of a run: the least trusted among those who may read its transcript. One that the file no longer knows is a stranger.
@@ -58,23 +44,6 @@ pub fn declared(word: &str) -> DataClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_zone_sees_up_to_its_ceiling_and_no_further() {
-        // Columns: public internal source_code configuration diagnostics secret, then personal.
-        let table = [
-            (TrustZone::Local, [true; 6], true),
-            (TrustZone::Private, [true, true, true, true, true, false], true),
-            (TrustZone::ExternalEu, [true, true, true, true, false, false], true),
-            (TrustZone::ExternalGlobal, [true, true, false, false, false, false], false),
-        ];
-        for (zone, classes, personal) in table {
-            for (class, allowed) in DataClass::ALL.into_iter().zip(classes) {
-                assert_eq!(permits(zone, Mark { class, personal: false }), allowed, "{zone} {class}");
-                assert_eq!(permits(zone, Mark { class, personal: true }), allowed && personal, "{zone} {class} personal");
-            }
-        }
-    }
 
     #[test]
     fn a_mark_only_rises() {

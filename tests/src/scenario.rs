@@ -16,15 +16,15 @@ pub struct Scenario {
     pub title: String,
     /// The same at more length, for the reader.
     #[serde(default)]
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "for whoever reads the file")]
     shows: String,
     /// In which modes it runs.
     #[serde(default = "both")]
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
     modes: Vec<Mode>,
     /// Why it cannot hold yet.
     #[serde(default)]
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
     pending: Option<String>,
     /// Merged over the default configuration.
     #[serde(default)]

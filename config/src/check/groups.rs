@@ -76,5 +76,5 @@ fn zone_named_where_needed(name: &str, raw: &raw::Group, file: &File, faults: &m
 }
 
 fn fits_everywhere(class: Option<DataClass>, personal: bool) -> bool {
-    !personal && class.is_none_or(|class| class <= DataClass::Internal)
+    TrustZone::ExternalGlobal.may_see(class.unwrap_or(DataClass::Public), personal)
 }

@@ -11,6 +11,7 @@ use crate::model::{Caps, Grant, Model, Models, StreamHold};
 use crate::names::{GroupName, ModelName, ProviderName, ToolName};
 use crate::place::{Faults, Place};
 use crate::provider::Provider;
+use crate::raw::section::unwritten;
 use crate::raw::shape::Hold;
 use crate::raw::{self, At, File, Given, Text, member};
 
@@ -56,7 +57,10 @@ fn model(
         system_prompt: raw.system_prompt.optional()?.map(|at| at.value.whole().into_owned()),
         params: params?,
         grant,
-        caps: caps(tools?, request_timeout?)?,
+        caps: match tools? {
+            Some(tools) => caps(tools, request_timeout?)?,
+            None => caps(&unwritten(&raw.place)?, request_timeout?)?,
+        },
         stream_hold: match raw.stream_hold.value()? {
             Hold::Characters(count) => StreamHold::Characters(*count as usize),
             Hold::All => StreamHold::All,
@@ -75,10 +79,7 @@ fn upstream_model(name: &str, raw: &raw::Model, faults: &mut Faults) -> Option<S
     Some(upstream)
 }
 
-fn caps(tools: Option<&raw::ModelTools>, request_timeout: Duration) -> Option<Caps> {
-    let Some(tools) = tools else {
-        return Some(Caps { max_rounds: 5, max_calls: 32, max_time: request_timeout, parallel: 8 });
-    };
+fn caps(tools: &raw::ModelTools, request_timeout: Duration) -> Option<Caps> {
     Some(Caps {
         max_rounds: tools.max_rounds.value()?.0,
         max_calls: tools.max_calls.value()?.0,

@@ -240,6 +240,12 @@ fn written(text: &'static str) -> Value<Text> {
     }
 }
 
+/// A section that is not written, where that means something else than an empty one: the defaults of its table hold all the same.
+pub(crate) fn unwritten<T: Shape>(place: &Place) -> Option<T> {
+    let spot = crate::raw::yaml::Spot { line: place.line, column: place.column };
+    T::read(&Node { spot, value: Value::Map(Vec::new()) }, place, &mut Faults::default())
+}
+
 /// The JSON Schema of a table.
 pub(crate) fn schema(about: &str, rows: &[Row]) -> Json {
     let properties: Map<String, Json> = rows.iter().map(|row| (row.name.to_owned(), property(row))).collect();

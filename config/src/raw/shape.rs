@@ -291,7 +291,7 @@ impl Shape for Map<String, Json> {
     }
 }
 
-/// A key of the contract whose feature does not exist yet: refused by name, never ignored.
+/// A key whose feature is planned and not there yet: refused by name, never ignored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Later;
 
