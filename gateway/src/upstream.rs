@@ -17,7 +17,7 @@ use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments}
 
 use crate::failure::{Failure, retry_after_seconds};
 use crate::provider;
-use crate::trace::{Outcome, Round};
+use crate::trace::{Outcome, Round, Rounds};
 
 /// The longest error body that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -116,7 +116,7 @@ impl Ask<'_> {
         &self,
         targets: &mut Targets,
         compose: impl Fn(&Target) -> Vec<Bytes>,
-        rounds: &mut Vec<Round>,
+        rounds: &mut Rounds,
     ) -> Result<Answering, Failure> {
         loop {
             let failure = match self.send_to(targets.current(), &compose, rounds).await {
@@ -135,7 +135,7 @@ impl Ask<'_> {
         &self,
         target: &Arc<Target>,
         compose: &impl Fn(&Target) -> Vec<Bytes>,
-        rounds: &mut Vec<Round>,
+        rounds: &mut Rounds,
     ) -> Result<Answering, Failure> {
         let body = Segments::from(compose(target));
         for attempt in 1.. {

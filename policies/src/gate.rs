@@ -221,8 +221,8 @@ pub fn judge(config: &Config, run: &RunFacts, tool: &Tool) -> Verdict {
 pub type Judged = (Arc<Tool>, Verdict);
 
 /// Which tools may this run be offered? Every registered tool with its verdict, in the order of the file.
-pub fn offer(config: &Config, run: &RunFacts) -> Vec<Judged> {
-    config.tools.iter().map(|tool| (Arc::clone(tool), judge(config, run, tool))).collect()
+pub fn offer(config: &Config, run: &RunFacts) -> impl Iterator<Item = Judged> {
+    config.tools.iter().map(|tool| (Arc::clone(tool), judge(config, run, tool)))
 }
 
 /// Something that asks for a tool by the name that a model wrote.

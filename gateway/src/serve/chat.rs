@@ -32,8 +32,9 @@ pub(super) async fn serve(
     let config = &in_force.config;
     let body = intake::body(headers, incoming, config.server.max_body, config.server.header_timeout).await?;
     let request = Request::parse(&body)?;
-    record.run.model = Some(ModelName::new(request.model.as_str()));
-    let model = gate::admit(config, &caller, &request.model)?;
+    let model = gate::admit(config, &caller, &request.model);
+    record.run.model = Some(model.as_ref().map_or_else(|_| ModelName::new(request.model.as_str()), |model| model.name.clone()));
+    let model = model?;
     if request.stream {
         outlet.expect_stream();
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
+use toolgate_tools::net::AnswerBody;
 
 use super::record::Recording;
 use super::screen::Screen;
@@ -37,13 +38,12 @@ const MOST_WAITING: usize = 64 * 1024;
 pub(super) type Failed = (Failure, Outcome);
 
 /// Reads a plain answer.
-pub(super) async fn read(answering: Answering, by: Instant) -> Result<Reply, Failed> {
-    let Answering { provider, body, .. } = answering;
+pub(super) async fn read(provider: &Provider, body: AnswerBody, by: Instant) -> Result<Reply, Failed> {
     let idle = provider.idle_timeout.min(by - Instant::now());
     let body = body.whole(LONGEST_REPLY, idle).await.map_err(net_failure)?;
     Reply::parse(body.clone()).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
-        NoReply::Error => inside(&provider, &body),
+        NoReply::Error => inside(provider, &body),
     })
 }
 
@@ -52,8 +52,9 @@ pub(super) fn answer_of(mut reply: Reply, prompt_bytes: usize, round: u32) -> (R
     let calls = std::mem::take(&mut reply.calls);
     let reported = reply.usage();
     let answer = Answer {
-        content: reply.content().map(str::to_owned),
-        characters: reply.characters,
+        // Only a round that goes on needs its text again.
+        content: if calls.is_empty() { None } else { reply.content().map(str::to_owned) },
+        has_text: reply.has_text,
         is_cut: calls.is_cut(),
         calls: calls.finish(round),
         finish: Finish::from_raw(reply.finish()),

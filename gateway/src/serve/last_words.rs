@@ -20,12 +20,13 @@ pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str
         Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), finish::LENGTH).render(model, usage.as_deref()),
         Words::Instead(sentence) => reply.ending(&object::quoted(sentence), finish::LENGTH).render(model, usage.as_deref()),
     };
-    Whole::json(body).with_headers(headers(ending, talk))
+    let mut whole = Whole::json(body);
+    tell(ending, talk, whole.response.headers_mut());
+    whole
 }
 
-/// How the run went, for headers that are sent when it is over.
-fn headers(ending: Ending, talk: &Talk) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(4);
+/// Tells how the run went, in headers that are sent when it is over.
+fn tell(ending: Ending, talk: &Talk, headers: &mut HeaderMap) {
     let status = if ending.truncated.is_some() { "truncated" } else { "completed" };
     headers.insert(STATUS, HeaderValue::from_static(status));
     if let Some(reason) = ending.truncated {
@@ -33,5 +34,4 @@ fn headers(ending: Ending, talk: &Talk) -> HeaderMap {
     }
     headers.insert(ROUNDS, HeaderValue::from(talk.asked()));
     headers.insert(TOOL_CALLS, HeaderValue::from(talk.executed()));
-    headers
 }

@@ -85,9 +85,8 @@ impl<'r> Run<'r> {
             requested,
             mark: Mark::CLEAN,
         };
-        let judged = gate::offer(config, &facts);
-        let offer = prepared.offer(&judged);
-        record.run.gate = judged;
+        record.run.gate = gate::offer(config, &facts).collect();
+        let offer = prepared.offer(&record.run.gate);
         if offer.is_empty() && !request.own_tools && !request.legacy_functions && request.tool_choice == ToolChoice::Required {
             let why = "asks for a tool, but this request has none: send `tools`, or use a model and a key that grant some";
             return Err(Failure::InvalidRequest("tool_choice", why.to_owned()));
@@ -199,8 +198,8 @@ impl<'r> Run<'r> {
     }
 
     async fn read(&mut self, answering: Answering, round: Round) -> Result<(), Failure> {
-        let (asked, headers, provider) = (answering.asked, answering.headers.clone(), Arc::clone(&answering.provider));
-        let read = hearing::read(answering, self.begin_by(round)).await;
+        let Answering { asked, headers, provider, body, .. } = answering;
+        let read = hearing::read(&provider, body, self.begin_by(round)).await;
         let reply = match hearing::settled(self.record, asked, read) {
             Ok(reply) => reply,
             Err(failure) => return self.out_of_time(failure),

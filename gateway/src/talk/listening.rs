@@ -146,7 +146,7 @@ impl Listening {
         let content = self.content.take().as_deref().map(in_quotes);
         let answer = Answer {
             content,
-            characters: self.characters,
+            has_text: self.characters > 0,
             is_cut: self.calls.is_cut(),
             finish: self.finish,
             usage: self.usage.unwrap_or_else(counted),

@@ -44,8 +44,8 @@ pub enum Turn {
 pub struct Answer {
     /// Its text as a raw JSON value.
     pub content: Option<String>,
-    /// Characters of text.
-    pub characters: usize,
+    /// It says anything.
+    pub has_text: bool,
     /// The calls that it asks for.
     pub calls: Vec<Call>,
     /// The last call stops in the middle of its arguments.
@@ -221,7 +221,7 @@ impl Talk {
             self.stage = Stage::Done(Ending { truncated: closed_by, words: last_words(&answer) });
         } else if self.offers_tools && !answer.calls.is_empty() {
             self.plan(answer);
-        } else if self.offers_tools && answer.finish == Finish::ToolCalls && answer.characters == 0 {
+        } else if self.offers_tools && answer.finish == Finish::ToolCalls && !answer.has_text {
             return Err(SaidNothing);
         } else {
             self.stage = Stage::Done(Ending { truncated: None, words: Words::AsTheyAre });
@@ -281,7 +281,7 @@ impl Talk {
     }
 
     fn plan(&mut self, answer: Answer) {
-        self.added.push(message::assistant(answer.content.as_deref().filter(|_| answer.characters > 0), &answer.calls));
+        self.added.push(message::assistant(answer.content.as_deref().filter(|_| answer.has_text), &answer.calls));
         self.rounds += 1;
         let plan = |call: Call| {
             let barred = if self.repeats.would_repeat(&call) {
@@ -308,7 +308,7 @@ impl Talk {
 
 /// What is shown of an answer whose calls nobody will run.
 fn last_words(answer: &Answer) -> Words {
-    if answer.characters == 0 {
+    if !answer.has_text {
         Words::Instead("The answer was cut off before it was complete.")
     } else if answer.calls.is_empty() {
         Words::AsTheyAre

@@ -53,7 +53,7 @@ impl Says {
         };
         Answer {
             content: Some(Value::from(self.words.as_str()).to_string()),
-            characters: self.words.chars().count(),
+            has_text: !self.words.is_empty(),
             calls: self.calls.iter().enumerate().map(call).collect(),
             is_cut: self.is_cut,
             finish: self.finish,

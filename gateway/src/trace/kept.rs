@@ -1,7 +1,7 @@
 //! The runs that are kept in memory, as far as the operator wants them kept: the newest, bounded in number and in size.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 use toolgate_config::server::Privacy;
 use toolgate_policies::gate::Judged;
@@ -17,14 +17,14 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// The longest arguments that a trace keeps, in bytes.
 const LONGEST_ARGUMENTS: usize = 4096;
 
-/// The runs that are kept: the newest, bounded in number and in size.
+/// The runs that are kept: the newest, bounded in number and in size. They are looked up so seldom that a search from the newest on costs
+/// less than an index would at every request.
 #[derive(Debug, Default)]
 pub struct Traces(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    oldest_first: VecDeque<Arc<Run>>,
-    by_id: HashMap<TraceId, Arc<Run>>,
+    oldest_first: VecDeque<Run>,
     bytes: usize,
 }
 
@@ -34,29 +34,26 @@ impl Traces {
         if privacy == Privacy::None {
             return;
         }
-        let run = Arc::new(run.reduced(privacy));
+        let run = run.reduced(privacy);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bytes += run.size();
-        kept.by_id.insert(run.id, Arc::clone(&run));
         kept.oldest_first.push_back(run);
         while kept.oldest_first.len() > MOST_RUNS || kept.bytes > MOST_BYTES {
             kept.forget_oldest();
         }
     }
 
-    /// The newest run of this id.
-    pub fn find(&self, id: TraceId) -> Option<Arc<Run>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_id.get(&id).cloned()
+    /// The newest run of this id: a caller may use one id for many.
+    pub fn find(&self, id: TraceId) -> Option<Run> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.oldest_first.iter().rev().find(|run| run.id == id).cloned()
     }
 }
 
 impl Kept {
     fn forget_oldest(&mut self) {
-        let Some(oldest) = self.oldest_first.pop_front() else { return };
-        self.bytes -= oldest.size();
-        // A caller may use one trace id for many runs; the name stays with the newest.
-        if self.by_id.get(&oldest.id).is_some_and(|named| Arc::ptr_eq(named, &oldest)) {
-            self.by_id.remove(&oldest.id);
+        if let Some(oldest) = self.oldest_first.pop_front() {
+            self.bytes -= oldest.size();
         }
     }
 }
@@ -84,6 +81,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use toolgate_config::address::BaseUrl;
@@ -92,7 +90,7 @@ mod tests {
     use toolgate_config::provider::{Provider, ProviderKind};
 
     use super::*;
-    use crate::trace::Outcome;
+    use crate::trace::{Outcome, Rounds};
     use crate::upstream::Target;
 
     fn run(id: u128) -> Run {
@@ -138,7 +136,7 @@ mod tests {
         ];
         for (privacy, written, kept) in table {
             let traces = Traces::default();
-            traces.keep(Run { rounds: vec![round_with_call(written)], ..run(1) }, privacy);
+            traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, privacy);
             let found = traces.find(TraceId::from_bits(1)).unwrap();
             assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
         }

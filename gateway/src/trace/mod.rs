@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use smallvec::SmallVec;
 use toolgate_config::class::DataClass;
 use toolgate_config::names::ModelName;
 use toolgate_policies::egress::EgressRefusal;
@@ -23,7 +24,7 @@ use crate::upstream::Target;
 use crate::wire::Usage;
 
 /// One request taken through the loop.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run {
     /// Its name.
     pub id: TraceId,
@@ -44,15 +45,22 @@ pub struct Run {
     /// Model calls, each counted once, however often it was tried.
     pub asked: u32,
     /// Model calls, in order, every attempt of them.
-    pub rounds: Vec<Round>,
+    pub rounds: Rounds,
     /// What the gate said of each tool when tools were offered.
-    pub gate: Vec<Judged>,
+    pub gate: Verdicts,
     /// What else a reader should know.
     pub notes: Vec<&'static str>,
     /// Whether it is a run that is kept, and no look-up, nor a request that was turned away at the door: a flood of those would push out the
     /// runs of others.
     pub is_kept: bool,
 }
+
+/// The model calls of a run. Most have one, which then lives in the record itself: ten thousand records that are kept must not scatter the
+/// memory that the next requests are given.
+pub type Rounds = SmallVec<[Round; 1]>;
+
+/// What the gate said, tool by tool.
+pub type Verdicts = SmallVec<[Judged; 4]>;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +88,7 @@ impl Status {
 }
 
 /// One attempt at a model call, and the tool calls that it asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Round {
     /// Whom it went to, and under what name.
     pub target: Arc<Target>,
@@ -138,7 +146,7 @@ impl Outcome {
 }
 
 /// One tool call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ToolCall {
     /// As the model named it.
     pub id: String,
@@ -194,8 +202,8 @@ impl Run {
             first_byte: None,
             http_status: 499,
             asked: 0,
-            rounds: Vec::new(),
-            gate: Vec::new(),
+            rounds: Rounds::new(),
+            gate: Verdicts::new(),
             notes: Vec::new(),
             is_kept: false,
         }

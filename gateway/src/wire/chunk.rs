@@ -224,6 +224,11 @@ pub fn characters(raw: &RawValue) -> usize {
     }
 }
 
+/// Whether a content holds any text. A string is not read for that: the text of a long answer is looked at once, when it is parsed.
+pub fn says_something(raw: &RawValue) -> bool {
+    if raw.get().starts_with('"') { raw.get().len() > 2 } else { characters(raw) > 0 }
+}
+
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow, default)]

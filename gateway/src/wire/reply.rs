@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
-use super::chunk::characters;
+use super::chunk::says_something;
 use super::object::{self, Edit, Members, Patches};
 use super::sse::{END_MARK, Event};
 use super::usage::Usage;
@@ -20,8 +20,8 @@ pub struct Reply {
     usage: Option<Range<usize>>,
     content: Option<Range<usize>>,
     finish: Option<Range<usize>>,
-    /// Characters of text in the first choice.
-    pub characters: usize,
+    /// Whether the first choice says anything.
+    pub has_text: bool,
     /// The calls that the first choice asks for.
     pub calls: CallParts,
 }
@@ -55,11 +55,11 @@ impl Reply {
         }
         Ok(Self {
             // A `null` is a place to put the name.
-            model: raw.model.map(|model| range_of(&body, model.get())),
+            model: raw.model.map(|model| object::range_of(&body, model.get())),
             usage: place(raw.usage),
             content: place(content),
             finish: place(choice.finish_reason),
-            characters: content.map_or(0, characters),
+            has_text: content.is_some_and(says_something),
             calls,
             body,
         })
@@ -152,7 +152,7 @@ impl Reply {
             usage: self.usage.clone(),
             content: self.content.clone(),
             finish: self.finish.clone(),
-            characters: self.characters,
+            has_text: self.has_text,
             calls: CallParts::default(),
         }
     }

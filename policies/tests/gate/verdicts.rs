@@ -265,7 +265,7 @@ fn case_50_a_call_is_judged_by_the_name_that_the_model_wrote() {
         assert_eq!((denied.reason, denied.tool.is_some(), denied.call.0), (reason, is_known, name));
     }
     // What is offered and what may run is one judgement.
-    let offered: Vec<_> = gate::offer(&config, &facts).iter().map(|(tool, verdict)| (tool.name.to_string(), *verdict)).collect();
+    let offered: Vec<_> = gate::offer(&config, &facts).map(|(tool, verdict)| (tool.name.to_string(), verdict)).collect();
     let expected = [("t".to_owned(), Verdict::Allow), ("other".to_owned(), Verdict::Deny(Reason::KeyNotGranted))];
     assert_eq!(offered, expected);
 }

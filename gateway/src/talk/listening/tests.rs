@@ -112,7 +112,7 @@ fn so_many_characters_are_held_and_one_more_goes_live() {
         let heard = hear(kind, &events);
         let seen = (heard.live().chars().count(), heard.held().chars().count());
         assert_eq!(seen, (live, count - live), "{kind:?} {count}");
-        assert_eq!(heard.answer.characters, count);
+        assert!(heard.answer.has_text);
     }
 }
 
