@@ -1,8 +1,6 @@
 //! Every way in which a request can fail: whose fault it is, its status, its code, and its two sentences: one for the caller, one for the
 //! log. Each answer to a failure is made here and nowhere else.
 
-use std::time::Duration;
-
 use http::StatusCode;
 use serde_json::json;
 use toolgate_policies::gate::Refused;
@@ -173,15 +171,6 @@ impl From<crate::wire::request::BadRequest> for Failure {
     }
 }
 
-/// Seconds of a `Retry-After` in either of its forms; a date is counted from `now`.
-pub fn retry_after_seconds(value: &str, now: std::time::SystemTime) -> Option<Duration> {
-    if let Ok(seconds) = value.trim().parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(value.trim()).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -221,15 +210,5 @@ mod tests {
         assert_eq!(body["error"]["param"], "messages");
         let body: Value = serde_json::from_str(&Failure::NotFound.body()).unwrap();
         assert_eq!(body["error"]["param"], Value::Null);
-    }
-
-    #[test]
-    fn retry_after_is_read_in_both_forms() {
-        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let table =
-            [("30", Some(30)), (" 0 ", Some(0)), ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)), ("soon", None), ("-1", None)];
-        for (value, expected) in table {
-            assert_eq!(retry_after_seconds(value, now).map(|after| after.as_secs()), expected, "{value}");
-        }
     }
 }

@@ -52,3 +52,48 @@ impl Prepared {
         self.systems.get(model)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use toolgate_config::check::{Source, read};
+    use toolgate_policies::gate::{Reason, Verdict};
+
+    use super::*;
+
+    const FILE: &str = r#"
+providers: { p: { kind: openai_compatible, base_url: "http://127.0.0.1:1" } }
+models:
+  m: { provider: p, system_prompt: "Be \"brief\"." }
+  plain: { provider: p }
+groups: { g: { data_class: public, egress: ["127.0.0.1:9"] } }
+tools:
+  - { name: one, group: g, description: First, parameters: { type: object }, http: { url: "http://127.0.0.1:9/" } }
+  - { name: two, group: g, description: Second, parameters: { type: object }, http: { url: "http://127.0.0.1:9/" } }
+"#;
+
+    #[test]
+    fn what_is_offered_is_what_the_gate_allows_in_the_order_of_the_file() {
+        let config = read(&Source { path: Path::new("toolgate.yaml"), text: FILE, env: &|_| None }).unwrap();
+        let prepared = Prepared::of(&config);
+        let (yes, observed, no) = (Verdict::Allow, Verdict::Observed(Reason::TrustZone), Verdict::Deny(Reason::NotGranted));
+        for (verdicts, names) in [([yes, observed], &["one", "two"][..]), ([no, yes], &["two"]), ([no, no], &[])] {
+            let judged: Vec<Judged> = config.tools.iter().map(Arc::clone).zip(verdicts).collect();
+            let offer = prepared.offer(&judged);
+            let list: Vec<serde_json::Value> = serde_json::from_slice(&offer).unwrap_or_default();
+            let offered: Vec<&str> = list.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
+            assert_eq!((offered.as_slice(), offer.is_empty()), (names, names.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_system_message_is_there_for_models_that_have_a_prompt() {
+        let config = read(&Source { path: Path::new("toolgate.yaml"), text: FILE, env: &|_| None }).unwrap();
+        let prepared = Prepared::of(&config);
+        let message: serde_json::Value = serde_json::from_slice(prepared.system("m").unwrap()).unwrap();
+        assert_eq!(message, serde_json::json!({ "role": "system", "content": "Be \"brief\"." }));
+        assert!(prepared.system("plain").is_none());
+    }
+}

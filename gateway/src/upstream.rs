@@ -15,7 +15,7 @@ use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared};
 use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments};
 
-use crate::failure::{Failure, retry_after_seconds};
+use crate::failure::Failure;
 use crate::provider;
 use crate::trace::{Outcome, Round, Rounds};
 
@@ -212,7 +212,7 @@ async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Opti
         _ => Outcome::ClientError,
     };
     let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let wait = wait.and_then(|value| retry_after_seconds(value, SystemTime::now()));
+    let wait = wait.and_then(|value| retry_after(value, SystemTime::now()));
     let body = answer.body.whole(LONGEST_ERROR, provider.idle_timeout.min(LONGEST_WAIT)).await.unwrap_or_default();
     (provider::explain(provider, status, &headers, &body), outcome, wait)
 }
@@ -247,4 +247,74 @@ fn pause_before(attempt: u32) -> Duration {
     let pause = FIRST_PAUSE * 2u32.saturating_pow(attempt.saturating_sub(1).min(5));
     let spread = RandomState::new().hash_one(attempt) % 50;
     pause + pause * u32::try_from(spread).unwrap_or_default() / 100
+}
+
+/// How long a `Retry-After` asks to wait, in either of its forms; a date is counted from `now`.
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(value.trim()).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn retry_after_is_read_in_both_forms() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let table =
+            [("30", Some(30)), (" 0 ", Some(0)), ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)), ("soon", None), ("-1", None)];
+        for (value, expected) in table {
+            assert_eq!(retry_after(value, now).map(|after| after.as_secs()), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn each_broken_connection_has_its_status_and_its_word() {
+        let table = [
+            (NetError::Resolve, 502, Outcome::ConnectError),
+            (NetError::Connect(ErrorKind::ConnectionRefused), 502, Outcome::ConnectError),
+            (NetError::Tls, 502, Outcome::ConnectError),
+            (NetError::ConnectTimeout, 504, Outcome::Timeout),
+            (NetError::FirstByteTimeout, 504, Outcome::Timeout),
+            (NetError::IdleTimeout, 504, Outcome::Timeout),
+            (NetError::Closed, 502, Outcome::Cut),
+            (NetError::Cut, 502, Outcome::Cut),
+            (NetError::TooLarge, 502, Outcome::ServerError),
+            (NetError::Protocol, 502, Outcome::ServerError),
+        ];
+        for (error, status, outcome) in table {
+            let (failure, seen) = net_failure(error);
+            assert_eq!((failure.status().as_u16(), seen), (status, outcome), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_provider_is_asked_where_the_request_itself_was_not_refused() {
+        let refused =
+            Failure::UpstreamRefused { status: http::StatusCode::BAD_REQUEST, message: String::new(), code: None, param: None };
+        let table = [
+            (Failure::Upstream(String::new()), true),
+            (Failure::UpstreamTimeout("idle_timeout"), true),
+            (Failure::UpstreamRateLimited(None), true),
+            (refused, false),
+            (Failure::Refused(gate::Refused::UnknownKey), false),
+        ];
+        for (failure, expected) in table {
+            assert_eq!(another_may_do_better(&failure), expected, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_bound_and_are_spread_by_half_at_most() {
+        for (attempt, millis) in [(1, 100), (2, 200), (3, 400), (6, 3200), (7, 3200), (u32::MAX, 3200)] {
+            let (pause, least) = (pause_before(attempt), Duration::from_millis(millis));
+            assert!(pause >= least && pause < least + least / 2, "{attempt}: {pause:?}");
+        }
+    }
 }

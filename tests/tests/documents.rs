@@ -1,9 +1,9 @@
-//! What the documents promise, held against the program: the README's configuration is one that `check` accepts, and the page about the
-//! configuration names every key that the program knows.
+//! What the documents promise, held against the program: the README's configuration is one that `check` accepts, the page about the
+//! configuration names every key that the program knows, and links lead somewhere.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolgate_tests::gateway::{Folder, Output, command};
@@ -40,6 +40,22 @@ async fn every_key_of_the_configuration_has_its_place_in_the_documents() {
     let page = document("docs/configuration.md");
     keys.retain(|key| !is_named(&page, key));
     assert!(keys.is_empty(), "docs/configuration.md does not name {keys:?}");
+}
+
+#[test]
+fn every_link_of_the_documents_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let names = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "tests/README.md"].map(PathBuf::from);
+    let pages = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| Path::new("docs").join(entry.unwrap().file_name()));
+    for name in names.into_iter().chain(pages) {
+        let text = document(&name.to_string_lossy());
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let file = link.split('#').next().unwrap_or_default();
+            let target = root.join(&name).with_file_name("").join(file);
+            assert!(target.exists(), "{}: {link} leads nowhere", name.display());
+        }
+    }
 }
 
 /// The names below every `properties` of a JSON Schema.
