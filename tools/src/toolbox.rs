@@ -50,6 +50,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the tool was asked at all.
+    pub const fn was_run(self) -> bool {
+        match self {
+            Self::Ok | Self::Error | Self::Timeout => true,
+            Self::InvalidArguments | Self::Refused => false,
+        }
+    }
+
     /// The word of metrics and traces.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -106,7 +106,7 @@ fn count_call(metrics: &Metrics, call: &ToolCall) {
     if let Some(outcome) = call.outcome {
         // A model can make up any name; only those of real tools are labels.
         let tool = group.map_or("unknown", |_| call.tool.as_str());
-        metrics.tool_call(tool, group.unwrap_or("unknown"), outcome.as_str(), call.took);
+        metrics.tool_call(tool, group.unwrap_or("unknown"), outcome, call.took);
     }
     if let Some(Refusal::Gate(reason)) = call.reason {
         metrics.denied(reason.as_str());

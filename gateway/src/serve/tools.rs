@@ -74,7 +74,7 @@ async fn one(toolbox: &Toolbox, asked: Asked, not_after: Instant) -> Output {
 
 /// What the gate says of a result, and what the model reads of it.
 fn judged(config: &Config, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
-    let executed = matches!(output.outcome, Outcome::Ok | Outcome::Error | Outcome::Timeout);
+    let executed = output.outcome.was_run();
     (entry.outcome, entry.took, entry.bytes) = (Some(output.outcome), output.took, output.bytes);
     entry.egress = output.egress_denied;
     entry.data_class = executed.then_some(output.mark.class);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use prometheus::core::Collector;
 use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use toolgate_config::Config;
+use toolgate_tools::toolbox::Outcome;
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -159,9 +160,9 @@ impl Metrics {
     }
 
     /// A tool call ended; one that was not run took no time. A call of a tool that is not registered has `unknown` for its tool and group.
-    pub fn tool_call(&self, tool: &str, group: &str, outcome: &'static str, took: Duration) {
-        self.tool_calls.with_label_values(&[tool, group, outcome]).inc();
-        if !matches!(outcome, "refused" | "invalid_arguments") {
+    pub fn tool_call(&self, tool: &str, group: &str, outcome: Outcome, took: Duration) {
+        self.tool_calls.with_label_values(&[tool, group, outcome.as_str()]).inc();
+        if outcome.was_run() {
             self.tool_seconds.with_label_values(&[tool]).observe(took.as_secs_f64());
         }
     }
@@ -280,7 +281,7 @@ mod tests {
             metrics.rounds("m", 3);
             metrics.upstream("p", "m", "ok", second);
             metrics.tokens("p", "m", "k", Tokens { fresh: 1, cached: 2, output: 3, reasoning: 0 });
-            metrics.tool_call("t", "g", "error", second);
+            metrics.tool_call("t", "g", Outcome::Error, second);
             metrics.withheld("flow", 2);
             metrics.denied("flow");
             metrics.egress_denied("g", "no_egress");
