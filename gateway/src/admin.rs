@@ -136,6 +136,11 @@ impl Answer for Admin {
         reply
     }
 
+    fn unreadable(status: StatusCode) -> Response<Bytes> {
+        let body = error_body(status, "invalid_request", "The head of the request cannot be read.");
+        json_reply(status, &body).map(|_| Bytes::from(body.to_string()))
+    }
+
     fn header_timeout(&self) -> Duration {
         self.gateway.config().server.header_timeout
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use crate::gateway::Gateway;
@@ -32,6 +33,10 @@ impl Answer for Callers {
 
     fn ambiguous(&self) -> Response<Body> {
         serve::ambiguous()
+    }
+
+    fn unreadable(status: StatusCode) -> Response<Bytes> {
+        serve::unreadable(status)
     }
 
     fn header_timeout(&self) -> Duration {

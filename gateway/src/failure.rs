@@ -8,6 +8,8 @@ use toolgate_policies::gate::Refused;
 /// What went wrong. No variant holds a provider's key, its address, or a body of its that was not cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
+    /// The request's head cannot be read, or is too long: which 4xx says so.
+    Unreadable(StatusCode),
     /// The body is not JSON: why.
     InvalidJson(String),
     /// The body is JSON, but no object.
@@ -104,6 +106,10 @@ impl Failure {
         };
         let invalid = |code, message: &str| row(400, "invalid_request_error", code, message);
         match self {
+            Self::Unreadable(status) => {
+                let why = "The head of the request cannot be read, or is too long.";
+                row(status.as_u16(), "invalid_request_error", "invalid_request", why)
+            }
             Self::InvalidJson(why) => invalid("invalid_json", &format!("The request body is not valid JSON: {why}.")),
             Self::NotAnObject => invalid("invalid_request", "The request body is not a JSON object."),
             Self::InvalidRequest(field, why) => {
@@ -181,6 +187,7 @@ mod tests {
     fn each_failure_has_its_status_type_and_code() {
         let table = [
             (Failure::InvalidJson("x".into()), 400, "invalid_request_error", "invalid_json"),
+            (Failure::Unreadable(StatusCode::URI_TOO_LONG), 414, "invalid_request_error", "invalid_request"),
             (Failure::NotAnObject, 400, "invalid_request_error", "invalid_request"),
             (Failure::InvalidRequest("model", "is required".into()), 400, "invalid_request_error", "invalid_request"),
             (Failure::Refused(Refused::UnknownKey), 401, "authentication_error", "invalid_api_key"),

@@ -15,7 +15,8 @@ mod tools;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Request, Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use self::record::Recording;
@@ -41,7 +42,16 @@ pub async fn answer(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
 /// Answers a request whose length can be read in two ways: nothing of it is believed, the connection ends with it.
 pub fn ambiguous() -> Response<Body> {
     let why = "and `transfer-encoding` must not both be there";
-    let mut response = Whole::failure(&Failure::InvalidRequest("content-length", why.to_owned())).response.map(Body::whole);
+    turned_away(&Failure::InvalidRequest("content-length", why.to_owned())).map(Body::whole)
+}
+
+/// Answers a request whose head cannot be read; the connection ends with it.
+pub fn unreadable(status: StatusCode) -> Response<Bytes> {
+    turned_away(&Failure::Unreadable(status))
+}
+
+fn turned_away(failure: &Failure) -> Response<Bytes> {
+    let mut response = Whole::failure(failure).response;
     response.headers_mut().insert(reply::TRACE, header(TraceId::random()));
     response
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -29,6 +29,7 @@ use super::connections::Connections;
 use super::line::{Line, MAX_HEAD, Opening, Shared, Transport};
 use super::peer::Peer;
 use super::tls::Certificates;
+use super::wording::Worded;
 
 /// Requests that one HTTP/2 connection may have open.
 const MAX_STREAMS: u32 = 256;
@@ -47,6 +48,9 @@ pub trait Answer: Send + Sync + 'static {
 
     /// Answers a request that can be read in two ways. Nothing of it is acted upon.
     fn ambiguous(&self) -> Response<Self::Body>;
+
+    /// Answers a head that cannot be read, with the status that says why.
+    fn unreadable(status: StatusCode) -> Response<Bytes>;
 
     /// How long a request head may take.
     fn header_timeout(&self) -> Duration;
@@ -127,7 +131,8 @@ impl<A: Answer> Reception<A> {
             .keep_alive(!self.connections.is_closing())
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_BUFFER);
-        self.drive(Box::pin(http.serve_connection(TokioIo::new(line.clone()), service)), &line).await;
+        let io = TokioIo::new(Worded::new(line.clone(), A::unreadable));
+        self.drive(Box::pin(http.serve_connection(io, service)), &line).await;
     }
 
     async fn http2<S: Transport>(&self, line: Shared<S>) {
@@ -216,7 +221,7 @@ trait Closing: Future<Output = hyper::Result<()>> {
     fn close(self: Pin<&mut Self>);
 }
 
-impl<S, V, B> Closing for http1::Connection<TokioIo<Shared<S>>, V>
+impl<S, V, B> Closing for http1::Connection<TokioIo<Worded<S>>, V>
 where
     S: Transport,
     V: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,

@@ -11,6 +11,7 @@ mod listen;
 mod peer;
 mod tls;
 mod upgrade;
+mod wording;
 
 use std::future::pending;
 use std::hint::black_box;
