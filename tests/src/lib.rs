@@ -6,6 +6,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this crate is test code: what cannot go on stops the test")]
 
 pub mod caller;
+pub mod cases;
 pub mod config;
 pub mod gateway;
 pub mod matching;

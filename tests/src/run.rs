@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::caller::{Response, send};
+use crate::cases::Case;
 use crate::config::{BOSS, PROVIDER, SHOP, configuration};
 use crate::gateway::{Gateway, command};
 use crate::matching::{faults, side_by_side};
 use crate::metrics;
-use crate::scenario::{Ask, Case, Expect, Got, Mode, Run, Scenario, Seen};
+use crate::scenario::{Ask, Expect, Got, Mode, Run, Scenario, Seen};
 use crate::server::Received;
 use crate::stage::{PATIENCE, Stage};
 use crate::stand::{Scripts, Stand};

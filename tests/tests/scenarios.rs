@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use toolgate_tests::cases::{Case, cases};
 use toolgate_tests::run::play;
-use toolgate_tests::scenario::{Case, cases};
 
 /// The one test that is no scenario.
 const WELL_FORMED: &str = "the_scenarios_are_well_formed";

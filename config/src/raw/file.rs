@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::raw::callers::Key;
-use crate::raw::hands::{Group, Tool};
-use crate::raw::routes::{Model, Provider};
+use crate::raw::keys::Key;
+use crate::raw::models::{Model, Provider};
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Count, Later, Named, Size};
 use crate::raw::text::Text;
+use crate::raw::tools::{Group, Tool};
 use crate::server::{Auth, LogFormat, Privacy};
 
 section! {

@@ -1,26 +1,26 @@
-//! The file as it is written: YAML with places (`yaml`), strings filled in (`text`), one table of keys a section (`file`, `routes`,
-//! `callers`, `hands`), and the readers that these tables are made of (`shape`, `section`). A table drives everything that is said about a key: how it is read,
-//! what is refused, and the JSON Schema. What values mean together is the business of `check`.
+//! The file as it is written: YAML with places (`yaml`), strings filled in (`text`), one table of keys a section (`file`, `models`, `keys`,
+//! `tools`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
+//! how it is read, what is refused, and the JSON Schema. What values mean together is the business of `check`.
 
-pub(crate) mod callers;
 pub(crate) mod file;
-pub(crate) mod hands;
-pub(crate) mod routes;
+pub(crate) mod keys;
+pub(crate) mod models;
 pub(crate) mod section;
 pub(crate) mod shape;
 pub(crate) mod text;
+pub(crate) mod tools;
 pub(crate) mod words;
 pub(crate) mod yaml;
 
 use serde_json::{Value, json};
 
-pub(crate) use callers::Key;
 pub(crate) use file::{File, Server, Tls};
-pub(crate) use hands::{EgressEntry, Group, Http, Tool};
-pub(crate) use routes::{Model, ModelTools, Provider};
+pub(crate) use keys::Key;
+pub(crate) use models::{Model, ModelTools, Provider};
 pub(crate) use section::{At, Given};
 pub(crate) use shape::Named;
 pub(crate) use text::Text;
+pub(crate) use tools::{EgressEntry, Group, Http, Tool};
 
 use shape::Shape;
 

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod example;
-mod faults_of_callers;
 mod faults_of_form;
-mod faults_of_routes;
+mod faults_of_keys;
+mod faults_of_models;
 mod faults_of_server;
 mod faults_of_tools;
 mod meaning;

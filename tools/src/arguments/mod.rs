@@ -1,26 +1,21 @@
 //! The arguments of a call: a JSON object as the model wrote it. Two readers of one text must not see two things, so a key that stands
 //! twice is an error, and digits are handed on as they are.
 
+mod strict;
+
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use crate::bound;
+use self::strict::{DEEPEST, strict};
 
 /// The longest text of arguments, in bytes.
 const LONGEST: usize = 1024 * 1024;
-
-/// How deep objects and arrays may stand in each other, the outermost object included.
-const DEEPEST: usize = 64;
-
-/// How much of a key is repeated to the model, in bytes.
-const LONGEST_KEY: usize = 64;
 
 /// A JSON object as the model wrote it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -151,97 +146,6 @@ fn compact(json: &str) -> String {
         !blank
     };
     json.chars().filter(keep).collect()
-}
-
-/// Parses with every key of every object seen once.
-fn strict(text: &str) -> Result<Value, BadArguments> {
-    let fault = RefCell::new(None);
-    let mut json = serde_json::Deserializer::from_str(text);
-    let parsed = Strict { depth: 0, fault: &fault }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
-    parsed.map_err(|_| fault.take().unwrap_or(BadArguments::NotJson))
-}
-
-/// A JSON value at some depth; what is wrong beyond JSON itself is left in `fault`.
-#[derive(Clone, Copy)]
-struct Strict<'f> {
-    depth: usize,
-    fault: &'f RefCell<Option<BadArguments>>,
-}
-
-impl Strict<'_> {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth == DEEPEST {
-            return Err(self.refuse(BadArguments::TooDeep));
-        }
-        Ok(Self { depth: self.depth + 1, ..self })
-    }
-
-    fn refuse<E: serde::de::Error>(self, fault: BadArguments) -> E {
-        self.fault.replace(Some(fault));
-        E::custom("")
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(inner)? {
-            list.push(item);
-        }
-        Ok(list.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
-        let mut object = Map::new();
-        while let Some(key) = members.next_key::<String>()? {
-            if object.contains_key(&key) {
-                return Err(self.refuse(BadArguments::Twice(bound::word(&key, LONGEST_KEY))));
-            }
-            let value = members.next_value_seed(inner)?;
-            object.insert(key, value);
-        }
-        Ok(object.into())
-    }
 }
 
 /// The members of one object, in order, values unread.

@@ -1,0 +1,107 @@
+//! From scenario files to cases: each file in each of its variants and modes is a test of its own.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::config::{fill, merge};
+use crate::scenario::{Mode, Scenario, both};
+
+/// A case: one test of the runner.
+#[derive(Clone)]
+pub struct Case {
+    /// `area::file::variant::mode`.
+    pub name: String,
+    /// Where it is written.
+    pub file: PathBuf,
+    /// Which variant of the file.
+    pub variant: Option<String>,
+    /// How it is played.
+    pub mode: Mode,
+    /// It is not played, because what it shows is not built yet.
+    pub is_pending: bool,
+}
+
+impl Case {
+    /// The scenario of this case, with its placeholders filled.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn scenario(&self, placeholders: &[(&str, String)]) -> Result<Scenario, String> {
+        let mut whole = read(&self.file, placeholders)?;
+        let variants = whole.remove("variants");
+        if let Some(variant) = &self.variant {
+            let over = variants.as_ref().and_then(|all| all.get(variant)).cloned();
+            merge_scenario(&mut whole, over.ok_or_else(|| format!("no variant {variant}"))?);
+        }
+        let (plain, streamed) = (whole.remove("plain"), whole.remove("streamed"));
+        if let Some(over) = if self.mode == Mode::Plain { plain } else { streamed } {
+            merge_scenario(&mut whole, over);
+        }
+        serde_json::from_value(Value::Object(whole)).map_err(|error| format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// Every case below a folder, in the order of the file names; of the files only those that may hold the case `only`, where it is given: a runner
+/// that takes a process for each case would read them all each time.
+///
+/// # Errors
+/// The first file that is not a scenario.
+pub fn cases(folder: &Path, only: Option<&str>) -> Result<Vec<Case>, String> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort();
+    let mut all = Vec::new();
+    for file in files {
+        let relative = file.strip_prefix(folder).expect("below the folder").with_extension("");
+        let name = relative.to_string_lossy().replace('/', "::");
+        if only.is_some_and(|only| !only.starts_with(&name)) {
+            continue;
+        }
+        let whole = read(&file, &[])?;
+        let variants: Vec<Option<String>> = match whole.get("variants") {
+            Some(Value::Object(variants)) => variants.keys().cloned().map(Some).collect(),
+            _ => vec![None],
+        };
+        let is_pending = whole.contains_key("pending");
+        for variant in variants {
+            for mode in modes(&whole, variant.as_deref()) {
+                let name = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
+                let name = format!("{name}::{}", mode.as_str());
+                all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, is_pending });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn modes(whole: &Map<String, Value>, variant: Option<&str>) -> Vec<Mode> {
+    let own = variant.and_then(|variant| whole["variants"][variant].get("modes"));
+    let written = own.or_else(|| whole.get("modes")).cloned();
+    written.and_then(|modes| serde_json::from_value(modes).ok()).unwrap_or_else(both)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+fn read(file: &Path, placeholders: &[(&str, String)]) -> Result<Map<String, Value>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_saphyr::from_str(&fill(&text, placeholders)).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Scripts and expectations of a variant take the place of those of the file; everything else is merged.
+fn merge_scenario(whole: &mut Map<String, Value>, over: Value) {
+    let mut value = Value::Object(std::mem::take(whole));
+    merge(&mut value, over);
+    if let Value::Object(map) = value {
+        *whole = map;
+    }
+}
