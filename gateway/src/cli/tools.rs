@@ -64,7 +64,7 @@ fn judge(config: &Config, model: Option<&str>, key: Option<&str>) -> Result<Vec<
     for model in &models {
         for key in keys.iter().filter(|key| may_use(key.as_deref(), model)) {
             let run = run_of(config, model, key.as_deref());
-            rows.extend(gate::offer(config, &run).into_iter().map(|(tool, verdict)| row(&run, &tool, verdict)));
+            rows.extend(gate::offer(config, &run).map(|(tool, verdict)| row(&run, &tool, verdict)));
         }
     }
     let refused = key.filter(|_| rows.is_empty() && !config.tools.is_empty());

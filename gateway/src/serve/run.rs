@@ -87,7 +87,7 @@ impl<'r> Run<'r> {
         };
         record.run.gate = gate::offer(config, &facts).collect();
         let offer = prepared.offer(&record.run.gate);
-        if offer.is_empty() && !request.own_tools && !request.legacy_functions && request.tool_choice == ToolChoice::Required {
+        if offer.is_empty() && !request.own_tools && request.tool_choice == ToolChoice::Required {
             let why = "asks for a tool, but this request has none: send `tools`, or use a model and a key that grant some";
             return Err(Failure::InvalidRequest("tool_choice", why.to_owned()));
         }

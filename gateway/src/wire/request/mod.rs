@@ -140,7 +140,7 @@ impl Request {
 
     /// A caller's `tool_choice` holds for the first round only: kept longer, `required` would never let the model answer.
     fn keeps_choice(&self, splice: &Splice<'_>, round: Round) -> bool {
-        self.own_tools || self.legacy_functions || (!splice.tools.is_empty() && round == Round::First)
+        self.own_tools || (!splice.tools.is_empty() && round == Round::First)
     }
 
     fn choice_is_over(&self, splice: &Splice<'_>, round: Round) -> bool {
