@@ -67,6 +67,8 @@ impl Run {
             } else if call.arguments.len() > LONGEST_ARGUMENTS {
                 call.arguments.truncate(call.arguments.floor_char_boundary(LONGEST_ARGUMENTS));
                 call.arguments.push('…');
+                // What is kept counts by its length, so it must not hold on to the room of what was cut.
+                call.arguments.shrink_to_fit();
             }
         }
         self
@@ -139,6 +141,12 @@ mod tests {
             traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, privacy);
             let found = traces.find(TraceId::from_bits(1)).unwrap();
             assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
+            let in_memory = traces.0.lock().unwrap().oldest_first[0].rounds[0].tool_calls[0].arguments.capacity();
+            assert!(
+                in_memory <= LONGEST_ARGUMENTS + '…'.len_utf8(),
+                "{in_memory} bytes are held for {} that are kept",
+                kept.len()
+            );
         }
     }
 
