@@ -371,6 +371,27 @@ async fn case_43_a_body_with_two_lengths_is_refused_and_its_connection_closed() 
 }
 
 #[tokio::test]
+async fn a_caller_that_sends_its_whole_body_first_still_reads_why_nobody_wanted_it() {
+    let stand = Stand::with(json!([]), json!({})).await;
+    let _gateway = stand.serve(json!({"server": {"max_body": "64KiB"}})).await;
+    let body = vec![b'x'; 16 * 1024 * 1024];
+    for (key, status) in [(SHOP, "413"), ("tg-guess", "401")] {
+        let mut connection = TcpStream::connect(&stand.addresses.0).await.expect("the gateway listens");
+        let length = body.len();
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: {length}\r\n\r\n"
+        );
+        connection.write_all(head.as_bytes()).await.expect("the head is sent");
+        connection.write_all(&body).await.expect("the body is sent");
+        let mut answer = Vec::new();
+        let ended = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut answer)).await;
+        assert!(ended.is_ok_and(|read| read.is_ok()), "{key}: the connection stays open, or was reset");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn two_hundred_streams_side_by_side_get_their_own_answers() {
     let reply = json!({"content": "done", "together": 200});
     let stand = Stand::with(Value::Array(vec![reply; 200]), json!({})).await;

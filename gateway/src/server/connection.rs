@@ -35,6 +35,9 @@ use super::wording::Worded;
 const MAX_STREAMS: u32 = 256;
 /// How often an HTTP/2 caller is asked whether it is there, and how long it may take to say so.
 const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(10));
+/// How long the rest of a body is read that nobody wants, and how long its sender may pause meanwhile.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_PAUSE: Duration = Duration::from_millis(500);
 /// hyper's buffer for a connection of HTTP/1, each way.
 const MAX_BUFFER: usize = 128 * 1024;
 
@@ -104,15 +107,21 @@ impl<A: Answer> Reception<A> {
     /// Serves a connection until it closes. What a connection does not need yet, or not at all, is boxed: many are idle.
     async fn receive<S: Transport>(&self, line: Shared<S>) {
         let opening = opening_of(&line).await;
-        let _open = self.connections.enter();
+        let open = self.connections.enter();
         match opening {
-            Some(Opening::Http1) => self.http1(line).await,
+            Some(Opening::Http1) => {
+                let end = self.http1(line.clone()).await;
+                drop(open);
+                if matches!(end, End::Closed(_)) {
+                    linger(&line).await;
+                }
+            }
             Some(Opening::Http2) => Box::pin(self.http2(line)).await,
             Some(Opening::Nothing) | None => {}
         }
     }
 
-    async fn http1<S: Transport>(&self, line: Shared<S>) {
+    async fn http1<S: Transport>(&self, line: Shared<S>) -> End {
         let service = service_fn(|request: Request<Incoming>| {
             let chunked = request.headers().contains_key(TRANSFER_ENCODING);
             let ambiguous = line.with(|line| line.begin(request.version(), chunked));
@@ -132,7 +141,7 @@ impl<A: Answer> Reception<A> {
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_BUFFER);
         let io = TokioIo::new(Worded::new(line.clone(), A::unreadable));
-        self.drive(Box::pin(http.serve_connection(io, service)), &line).await;
+        self.drive(Box::pin(http.serve_connection(io, service)), &line).await
     }
 
     async fn http2<S: Transport>(&self, line: Shared<S>) {
@@ -150,7 +159,7 @@ impl<A: Answer> Reception<A> {
     }
 
     /// Drives a connection until it closes, its caller goes away, or its time is up. Dropping it drops the requests it serves.
-    async fn drive<S: Transport>(&self, mut connection: Pin<Box<impl Closing>>, line: &Shared<S>) {
+    async fn drive<S: Transport>(&self, mut connection: Pin<Box<impl Closing>>, line: &Shared<S>) -> End {
         let mut told = pin!(self.connections.told());
         let mut timer = pin!(sleep_until(line.with(|line| line.deadline()).unwrap_or_else(far)));
         // Once is enough: the task that is woken is always this one.
@@ -174,6 +183,20 @@ impl<A: Answer> Reception<A> {
         })
         .await;
         debug!(?end, "a connection ended");
+        end
+    }
+}
+
+/// A caller that was answered before it had sent its whole body is still sending, and where a socket is closed with something unread in it,
+/// its system throws the answer away. So the rest is read, for a while, and dropped.
+async fn linger<S: Transport>(line: &Shared<S>) {
+    let end = Instant::now() + LINGER;
+    loop {
+        let pause = (Instant::now() + LINGER_PAUSE).min(end);
+        let more = timeout_at(pause, poll_fn(|cx| line.with(|line| line.poll_discard(cx)))).await;
+        if more != Ok(true) {
+            return;
+        }
     }
 }
 

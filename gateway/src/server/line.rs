@@ -232,6 +232,16 @@ impl<S: Transport> Line<S> {
         Poll::Ready(Ok(bytes.len()))
     }
 
+    /// Reads something and drops it. Whether there may be more.
+    pub(super) fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        self.ahead.clear();
+        if self.ended {
+            return Poll::Ready(false);
+        }
+        let read = ready!(self.poll_ahead(cx));
+        Poll::Ready(read.is_ok_and(|count| count > 0))
+    }
+
     /// hyper reads: first what is there already.
     fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
