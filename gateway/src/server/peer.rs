@@ -102,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "a client of this test's own listener")]
     /// What is known of a client at `address` after it has done `act` to its socket.
+    #[expect(clippy::disallowed_methods, reason = "a client of this test's own listener")]
     fn after(address: &str, act: impl FnOnce(TcpStream) -> Option<TcpStream>) -> Whereabouts {
         let listener = TcpListener::bind(address).unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
