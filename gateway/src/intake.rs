@@ -66,12 +66,13 @@ impl<'p> Route<'p> {
 /// # Errors
 /// The gate's refusal, or a malformed `x-toolgate-user`.
 pub fn caller(config: &Config, headers: &HeaderMap) -> Result<Caller, Failure> {
-    let user = headers.get(USER).map(|value| value.to_str().map(str::trim));
-    let user = user.transpose().map_err(|_| bad_header("x-toolgate-user", "must be printable ASCII"))?;
+    // A name that is no text is judged like one that is empty, and after the key: whoever may name nobody is told that.
+    let user = headers.get(USER).map(|value| value.to_str().unwrap_or_default().trim());
+    let caller = gate::recognise(config, Shown { secret: secret(headers), user })?;
     if user.is_some_and(|user| user.is_empty() || user.len() > LONGEST_USER) {
-        return Err(bad_header("x-toolgate-user", "must be 1 to 256 characters"));
+        return Err(bad_header("x-toolgate-user", "must be 1 to 256 characters of printable ASCII"));
     }
-    Ok(gate::recognise(config, Shown { secret: secret(headers), user })?)
+    Ok(caller)
 }
 
 fn secret(headers: &HeaderMap) -> Option<&str> {
