@@ -346,11 +346,15 @@ async fn one_request_over_max_concurrent_is_told_to_come_back() {
 async fn a_head_that_comes_too_slowly_is_cut() {
     let stand = Stand::with(json!([]), json!({})).await;
     let _gateway = stand.serve(json!({"server": {"header_timeout": "300ms"}})).await;
-    let mut connection = TcpStream::connect(&stand.addresses.0).await.expect("the gateway listens");
-    connection.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n").await.expect("half a head");
-    let mut rest = Vec::new();
-    let ended = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut rest)).await;
-    assert!(ended.is_ok(), "the connection stays open");
+    let half_a_head = &b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"[..];
+    let http2_without_a_request = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    for beginning in [half_a_head, b"PRI * HTTP/2.0\r\n\r\n", http2_without_a_request] {
+        let mut connection = TcpStream::connect(&stand.addresses.0).await.expect("the gateway listens");
+        connection.write_all(beginning).await.expect("it is sent");
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(PATIENCE, connection.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "the connection stays open after {}", String::from_utf8_lossy(beginning));
+    }
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use pingora_core::apps::ServerApp;
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::l4::stream::Stream as L4Stream;
 use pingora_core::server::ShutdownWatch;
+use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until, timeout, timeout_at};
 use tokio_rustls::Accept;
 use tracing::debug;
@@ -146,8 +147,10 @@ impl<A: Answer> Reception<A> {
 
     async fn http2<S: Transport>(&self, line: Shared<S>) {
         let service = service_fn(|request| {
+            line.with(Line::open);
+            let serving = Serving(line.clone());
             let answer = Arc::clone(&self.answer);
-            async move { Ok::<_, Infallible>(answer.answer(request).await) }
+            async move { Ok::<_, Infallible>(answer.answer(request).await.map(|body| Served { body, _serving: serving })) }
         });
         let mut http = http2::Builder::new(TokioExecutor::new());
         http.timer(TokioTimer::new())
@@ -176,10 +179,14 @@ impl<A: Answer> Reception<A> {
             if let Poll::Ready(end) = polled {
                 return Poll::Ready(End::Closed(end));
             }
-            line.with(|line| match line.poll_gone(cx) {
-                Poll::Ready(()) => Poll::Ready(End::Gone),
-                Poll::Pending => poll_deadline(timer.as_mut(), line.deadline(), cx),
-            })
+            let look = poll_fn(|cx| {
+                line.with(|line| match line.poll_gone(cx) {
+                    Poll::Ready(()) => Poll::Ready(End::Gone),
+                    Poll::Pending => poll_deadline(timer.as_mut(), line.deadline(), cx),
+                })
+            });
+            // A request that never pauses uses up the task's share; whether its caller is there must be seen all the same.
+            pin!(unconstrained(look)).poll(cx)
         })
         .await;
         debug!(?end, "a connection ended");

@@ -25,6 +25,8 @@ use super::peer::{Peer, Whereabouts};
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// A caller that takes nothing of its answer for so long is cut.
 const STALLED: Duration = Duration::from_secs(60);
+/// What HTTP/2 sends for its own sake is no longer than this; a piece of an answer is.
+const LARGEST_SIGN_OF_LIFE: usize = 64;
 /// What is read ahead while hyper does not read; more means that the caller sends the next request early.
 const READ_AHEAD: usize = 4 * 1024;
 /// The longest request head; hyper refuses longer ones, so nothing of them needs to be kept.
@@ -66,8 +68,8 @@ enum Phase {
     Head,
     /// A request of HTTP/1 is being served.
     Serving(Version),
-    /// HTTP/2, which has its own means for all this.
-    Multiplexed,
+    /// HTTP/2, which has its own means for most of this: how many requests are open; `None`: there has been none yet.
+    Multiplexed(Option<usize>),
 }
 
 /// Which protocol a caller begins with.
@@ -124,7 +126,7 @@ impl<S: Transport> Line<S> {
 
     /// Reads until it is clear which protocol the caller begins with.
     pub(super) fn poll_opening(&mut self, cx: &mut Context<'_>) -> Poll<Opening> {
-        if self.phase == Phase::Multiplexed {
+        if matches!(self.phase, Phase::Multiplexed(_)) {
             return Poll::Ready(Opening::Http2);
         }
         loop {
@@ -133,7 +135,7 @@ impl<S: Transport> Line<S> {
                 return Poll::Ready(Opening::Http1);
             }
             if known == HTTP2_BEGINS.len() {
-                self.phase = Phase::Multiplexed;
+                self.phase = Phase::Multiplexed(None);
                 return Poll::Ready(Opening::Http2);
             }
             match ready!(self.poll_ahead(cx)) {
@@ -145,7 +147,14 @@ impl<S: Transport> Line<S> {
 
     /// From now on this is an HTTP/2 connection.
     pub(super) fn multiplex(&mut self) {
-        self.phase = Phase::Multiplexed;
+        self.phase = Phase::Multiplexed(None);
+    }
+
+    /// One more request of an HTTP/2 connection is being served.
+    pub(super) fn open(&mut self) {
+        if let Phase::Multiplexed(open) = &mut self.phase {
+            *open.get_or_insert(0) += 1;
+        }
     }
 
     /// A request is being served from now on. Whether its head named two lengths: hyper goes by the chunks and drops the other, but a
@@ -161,17 +170,20 @@ impl<S: Transport> Line<S> {
 
     /// The answer is complete.
     pub(super) fn finish(&mut self) {
-        self.phase = Phase::Idle;
+        self.phase = match self.phase {
+            Phase::Multiplexed(open) => Phase::Multiplexed(open.map(|open| open.saturating_sub(1))),
+            _ => Phase::Idle,
+        };
         self.since = Instant::now();
     }
 
     /// When the caller's patience with us, or ours with it, is over; `None`: there is no limit now.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Head => Some(self.since + self.header_timeout),
+            Phase::Head | Phase::Multiplexed(None) => Some(self.since + self.header_timeout),
             Phase::Serving(_) | Phase::Idle if self.stalled => Some(self.since + STALLED),
-            Phase::Idle => Some(self.since + KEEP_ALIVE),
-            Phase::Serving(_) | Phase::Multiplexed => None,
+            Phase::Idle | Phase::Multiplexed(Some(0)) => Some(self.since + KEEP_ALIVE),
+            Phase::Serving(_) | Phase::Multiplexed(_) => None,
         }
     }
 
@@ -280,6 +292,10 @@ impl<S: Transport> Line<S> {
             Poll::Pending if !self.stalled => (self.stalled, self.since) = (true, Instant::now()),
             Poll::Pending => {}
             Poll::Ready(_) => self.stalled = false,
+        }
+        // What HTTP/2 still holds of an answer goes out after the answer is complete for us.
+        if matches!((self.phase, &result), (Phase::Multiplexed(Some(_)), Poll::Ready(Ok(sent))) if *sent > LARGEST_SIGN_OF_LIFE) {
+            self.since = Instant::now();
         }
         result
     }
