@@ -22,7 +22,7 @@ use crate::trace::{Outcome, Round, Rounds};
 /// The longest error body that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
 
-/// The longest time that a provider may ask us to wait before a second try.
+/// The longest time that a provider may ask us to wait before a second try, or take to say what was wrong.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The first pause between two tries; it doubles from try to try.
@@ -213,7 +213,8 @@ async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Opti
     };
     let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let wait = wait.and_then(|value| retry_after(value, SystemTime::now()));
-    let body = answer.body.whole(LONGEST_ERROR, provider.idle_timeout.min(LONGEST_WAIT)).await.unwrap_or_default();
+    let body = tokio::time::timeout(LONGEST_WAIT, answer.body.whole(LONGEST_ERROR, provider.idle_timeout)).await;
+    let body = body.map_or_else(|_| Bytes::new(), Result::unwrap_or_default);
     (provider::explain(provider, status, &headers, &body), outcome, wait)
 }
 

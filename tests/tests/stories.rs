@@ -358,6 +358,30 @@ async fn a_head_that_comes_too_slowly_is_cut() {
 }
 
 #[tokio::test]
+async fn a_body_that_never_ends_is_cut_however_steadily_it_comes() {
+    let stand = Stand::with(json!([]), json!({})).await;
+    let _gateway = stand.serve(json!({"server": {"request_timeout": "300ms"}})).await;
+    let mut connection = TcpStream::connect(&stand.addresses.0).await.expect("the gateway listens");
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {SHOP}\r\ncontent-length: 100000\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).await.expect("it is sent");
+    let (mut read, mut write) = connection.split();
+    let mut answer = [0; 12];
+    let send = async {
+        while write.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(PATIENCE / 200).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        answered = tokio::time::timeout(PATIENCE, read.read_exact(&mut answer)) => assert!(answered.is_ok(), "no answer comes"),
+        () = send => {}
+    }
+    assert_eq!(&answer, b"HTTP/1.1 400");
+}
+
+#[tokio::test]
 async fn case_43_a_body_with_two_lengths_is_refused_and_its_connection_closed() {
     let stand = Stand::with(json!([]), json!({})).await;
     let _gateway = stand.serve(json!({})).await;

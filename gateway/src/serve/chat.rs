@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use hyper::body::Incoming;
+use tokio::time::timeout_at;
 use toolgate_config::names::ModelName;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate;
@@ -30,7 +31,8 @@ pub(super) async fn serve(
     let wishes = Wishes::read(headers)?;
     let in_force = gateway.in_force();
     let config = &in_force.config;
-    let body = intake::body(headers, incoming, config.server.max_body, config.server.header_timeout).await?;
+    let body = intake::body(headers, incoming, config.server.max_body, config.server.header_timeout);
+    let body = timeout_at(record.began() + config.server.request_timeout, body).await.unwrap_or(Err(Failure::BodyCut))?;
     let request = Request::parse(&body)?;
     let model = gate::admit(config, &caller, &request.model);
     record.run.model = Some(model.as_ref().map_or_else(|_| ModelName::new(request.model.as_str()), |model| model.name.clone()));

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
-use toolgate_tools::net::AnswerBody;
+use toolgate_tools::bound;
+use toolgate_tools::net::{AnswerBody, NetError};
 
 use super::record::Recording;
 use super::screen::Screen;
@@ -22,7 +23,7 @@ use crate::wire::reply::NoReply;
 use crate::wire::sse::{Decoder, Event};
 use crate::wire::{Finish, Reply, Usage};
 
-/// The longest plain answer that is read, in bytes.
+/// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 
 /// How long the headers of a stream wait for its first event: an error that comes first still has its status then.
@@ -34,13 +35,16 @@ const AFTER_THE_END: Duration = Duration::from_millis(500);
 /// How much may wait for a slow caller before no more is read.
 const MOST_WAITING: usize = 64 * 1024;
 
+/// How much of a finish reason that nobody knows is kept, in bytes.
+const LONGEST_REASON: usize = 64;
+
 /// A failure, and how the call is recorded.
 pub(super) type Failed = (Failure, Outcome);
 
 /// Reads a plain answer.
 pub(super) async fn read(provider: &Provider, body: AnswerBody, by: Instant) -> Result<Reply, Failed> {
-    let idle = provider.idle_timeout.min(by - Instant::now());
-    let body = body.whole(LONGEST_REPLY, idle).await.map_err(net_failure)?;
+    let whole = tokio::time::timeout_at(by, body.whole(LONGEST_REPLY, provider.idle_timeout));
+    let body = whole.await.unwrap_or(Err(NetError::IdleTimeout)).map_err(net_failure)?;
     Reply::parse(body.clone()).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
         NoReply::Error => inside(provider, &body),
@@ -69,11 +73,13 @@ pub(super) struct Hearing {
     listening: Listening,
     prompt_bytes: usize,
     config: Arc<Config>,
+    /// How much came while chunks were held back, in bytes: they keep what they came in.
+    held: usize,
 }
 
 impl Hearing {
     pub(super) fn new(kind: Kind, prompt_bytes: usize, config: Arc<Config>) -> Self {
-        Self { listening: Listening::new(kind), prompt_bytes, config }
+        Self { listening: Listening::new(kind), prompt_bytes, config, held: 0 }
     }
 
     /// Hears a stream to its end, showing what may be shown as it comes.
@@ -85,8 +91,15 @@ impl Hearing {
     ) -> Result<(), Failed> {
         let Answering { provider, mut body, .. } = answering;
         let mut decoder = Decoder::default();
+        let mut over = None;
         loop {
-            let idle = if self.listening.is_over() { AFTER_THE_END } else { provider.idle_timeout };
+            if self.listening.is_over() {
+                over.get_or_insert_with(Instant::now);
+            }
+            let idle = over.map_or(provider.idle_timeout, |over: Instant| AFTER_THE_END.saturating_sub(over.elapsed()));
+            if idle.is_zero() {
+                break;
+            }
             let next = if screen.outlet().has_begun() {
                 body.chunk(idle).await
             } else if let Ok(next) = tokio::time::timeout(FIRST_EVENT, body.chunk(idle)).await {
@@ -142,8 +155,10 @@ impl Hearing {
         screen: &mut Screen,
         record: &mut Recording,
     ) -> Result<(), Failed> {
-        let garbage = || (Failure::Upstream("the provider's stream holds an event without end".to_owned()), Outcome::ServerError);
-        decoder.feed(bytes).map_err(|_| garbage())?;
+        let endless =
+            |what: &str| (Failure::Upstream(format!("the provider's stream holds {what} without end")), Outcome::ServerError);
+        let length = bytes.len();
+        decoder.feed(bytes).map_err(|_| endless("an event"))?;
         let heard = loop {
             let Some(event) = decoder.next_event() else { break Ok(()) };
             if let Err(failed) = self.hear_event(event, provider, screen) {
@@ -151,6 +166,10 @@ impl Hearing {
             }
             screen.outlet().begin();
         };
+        self.held = if self.listening.holds() { self.held + length } else { 0 };
+        if self.held + self.listening.kept() > LONGEST_REPLY {
+            return Err(endless("a round"));
+        }
         record.run.first_byte.get_or_insert(record.began().elapsed());
         if let Some(round) = record.run.rounds.last_mut() {
             // A caller may leave at any moment: what came so far is what was used so far.
@@ -198,7 +217,10 @@ pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>
 fn reason(raw: &str) -> Cow<'static, str> {
     const USUAL: [&str; 4] = ["stop", "tool_calls", "length", "content_filter"];
     let word = raw.trim_matches('"');
-    USUAL.into_iter().find(|usual| *usual == word).map_or_else(|| Cow::Owned(word.to_owned()), Cow::Borrowed)
+    USUAL
+        .into_iter()
+        .find(|usual| *usual == word)
+        .map_or_else(|| Cow::Owned(bound::head(word, LONGEST_REASON).to_owned()), Cow::Borrowed)
 }
 
 fn inside(provider: &Provider, body: &[u8]) -> Failed {

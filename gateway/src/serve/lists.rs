@@ -44,5 +44,39 @@ pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &st
 
 /// A key that names an end user sees what that one did; a key by itself sees whatever was done with it.
 fn is_own(owner: &Caller, caller: &Caller) -> bool {
-    owner.key == caller.key && (caller.user.is_none() || caller.user == owner.user)
+    is_the_same(owner, caller) && (caller.user.is_none() || caller.user == owner.user)
+}
+
+/// Whether two requests come from one caller: by its key or, where there are none, by the bearer that it brings for the provider.
+fn is_the_same(one: &Caller, other: &Caller) -> bool {
+    let bearer = |caller: &Caller| caller.bearer.as_ref().map(|bearer| gate::hash_of(bearer.expose()));
+    one.key == other.key && bearer(one) == bearer(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_config::names::KeyName;
+    use toolgate_config::secret::Secret;
+
+    use super::*;
+
+    #[test]
+    fn callers_are_told_apart_by_what_they_show() {
+        let caller = |key: Option<&str>, bearer: Option<&str>| Caller {
+            key: key.map(KeyName::new),
+            user: None,
+            bearer: bearer.map(Secret::new),
+        };
+        let table = [
+            (caller(Some("a"), None), caller(Some("a"), None), true),
+            (caller(Some("a"), None), caller(Some("b"), None), false),
+            (caller(None, Some("x")), caller(None, Some("x")), true),
+            (caller(None, Some("x")), caller(None, Some("y")), false),
+            (caller(None, Some("x")), caller(None, None), false),
+            (caller(None, None), caller(None, None), true),
+        ];
+        for (one, other, same) in table {
+            assert_eq!(is_the_same(&one, &other), same, "{one:?} {other:?}");
+        }
+    }
 }

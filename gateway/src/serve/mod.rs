@@ -12,10 +12,12 @@ mod run;
 mod screen;
 mod tools;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
@@ -83,10 +85,15 @@ async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet,
         TurnedAway::ShuttingDown => Failure::ShuttingDown,
     });
     let served = match &entered {
-        Ok(_) => serve(&gateway, request, &outlet, &mut record).await,
+        Ok(_) => answered(serve(&gateway, request, &outlet, &mut record)).await,
         Err(failure) => Err(failure.clone()),
     };
     served.unwrap_or_else(|failure| failed(&failure, &outlet, &mut record))
+}
+
+/// What a request comes to, and if it is to a panic: that is a fault of ours, and is answered like one.
+async fn answered<T>(served: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    AssertUnwindSafe(served).catch_unwind().await.unwrap_or(Err(Failure::Internal("a part that panicked")))
 }
 
 async fn serve(
@@ -124,4 +131,16 @@ fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
     }
     record.close(Status::Failed(failure.code()), failure.status().as_u16());
     Ended::Whole(Whole::failure(failure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered() {
+        let served: Result<(), Failure> = answered(async { panic!("on purpose") }).await;
+        assert_eq!(served.map_err(|failure| failure.status().as_u16()), Err(500));
+        assert_eq!(answered(async { Ok(1) }).await, Ok(1));
+    }
 }

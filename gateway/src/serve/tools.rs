@@ -7,6 +7,7 @@ use toolgate_config::Config;
 use toolgate_config::tool::Effect;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared, DeniedUse, Judgement, ToolUse};
+use toolgate_tools::bound;
 use toolgate_tools::said::Said;
 use toolgate_tools::toolbox::{Call, Outcome, Output, Toolbox};
 
@@ -14,6 +15,9 @@ use super::record::Recording;
 use crate::gateway::Gateway;
 use crate::talk::{Learned, Talk};
 use crate::trace::{Refusal, ToolCall};
+
+/// How much of an id or a name that a model made up is kept, in bytes.
+const LONGEST_NAME: usize = 256;
 
 /// A call that the gate let through, or did not.
 type Asked = Result<Cleared<ToolUse<Call>>, Box<DeniedUse<Call>>>;
@@ -103,8 +107,8 @@ fn opened(asked: &Asked) -> ToolCall {
 
 fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Option<Refusal>) -> ToolCall {
     ToolCall {
-        id: call.id.clone(),
-        tool: call.name.clone(),
+        id: bound::head(&call.id, LONGEST_NAME).to_owned(),
+        tool: bound::head(&call.name, LONGEST_NAME).to_owned(),
         group: group.map(str::to_owned),
         arguments: call.arguments.as_ref().map_or_else(ToString::to_string, |arguments| arguments.text().to_owned()),
         outcome,

@@ -130,6 +130,16 @@ impl Listening {
         self.is_over
     }
 
+    /// Whether chunks are held back.
+    pub fn holds(&self) -> bool {
+        !self.left.held.is_empty()
+    }
+
+    /// How much is kept until the round ends, in bytes, but for the contents of chunks that are held back.
+    pub fn kept(&self) -> usize {
+        self.left.held.len() * size_of::<Chunk>() + self.content.as_ref().map_or(0, String::len) + self.calls.bytes()
+    }
+
     /// The stream has ended.
     ///
     /// # Errors

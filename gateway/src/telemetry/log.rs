@@ -74,10 +74,10 @@ fn wanted(event: &Metadata<'_>, level: Level) -> bool {
     }
 }
 
-/// A panic ends one connection, not the process. What it says may hold a caller's data, so only its place is logged.
+/// A panic ends one request, not the process. What it says may hold a caller's data, so only its place is logged.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
-    tracing::error!(place, "a part of the gateway has panicked; its connection is closed");
+    tracing::error!(place, "a part of the gateway has panicked; its request has failed");
 }
 
 #[cfg(test)]

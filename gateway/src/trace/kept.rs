@@ -77,7 +77,16 @@ impl Run {
     fn size(&self) -> usize {
         let calls = self.rounds.iter().flat_map(|round| &round.tool_calls);
         let calls: usize = calls.map(|call| size_of::<ToolCall>() + call.arguments.len() + call.id.len() + call.tool.len()).sum();
-        size_of::<Self>() + calls + self.rounds.len() * (size_of::<Round>() + 64) + self.gate.len() * size_of::<Judged>()
+        let names = self.model.as_ref().map_or(0, |model| model.as_str().len());
+        let user = self.caller.as_ref().and_then(|caller| caller.user.as_ref()).map_or(0, |user| user.len());
+        let reason = self.status.words().1.map_or(0, str::len);
+        size_of::<Self>()
+            + names
+            + user
+            + reason
+            + calls
+            + self.rounds.len() * (size_of::<Round>() + 64)
+            + self.gate.len() * size_of::<Judged>()
     }
 }
 

@@ -9,6 +9,9 @@ use toolgate_tools::toolbox::Call;
 
 use super::object::quoted;
 
+/// The most calls that one answer may ask for: each new one is compared with all before it.
+const MOST_CALLS: usize = 4096;
+
 /// A piece of a call as it stands in a delta, or a whole one as it stands in a message. `null` means "nothing new" at every level.
 #[derive(Debug, Default, Deserialize)]
 pub struct Piece<'a> {
@@ -45,6 +48,16 @@ impl CallParts {
     /// Whether any call has begun.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether these are more calls than any model means.
+    pub fn are_too_many(&self) -> bool {
+        self.0.len() > MOST_CALLS
+    }
+
+    /// What they take in memory, roughly, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|slot| size_of::<Slot>() + slot.id.len() + slot.name.len() + slot.arguments.len()).sum()
     }
 
     /// Takes a piece. `is_tool` tells a whole name from the beginning of one.
@@ -145,7 +158,9 @@ fn text(inner: &str) -> Cow<'_, str> {
 /// Whether a piece says a second time what is whole already. Something else behind whole arguments makes them invalid instead.
 fn is_copy(stored: &str, piece: &str) -> bool {
     let parsed = |inner: &str| serde_json::from_str::<serde_json::Value>(&text(inner)).ok();
-    piece.starts_with('{') && !stored.is_empty() && parsed(piece).is_some_and(|again| parsed(stored) == Some(again))
+    // The work is in proportion to the piece, however long what it is compared with.
+    let alike = !stored.is_empty() && stored.len() <= 2 * piece.len();
+    piece.starts_with('{') && alike && parsed(piece).is_some_and(|again| parsed(stored) == Some(again))
 }
 
 fn is_complete(inner: &str) -> bool {

@@ -62,7 +62,9 @@ impl Chunk {
         if payload.trim_ascii_start().first() != Some(&b'{') {
             return Err(NoChunk::Garbage);
         }
-        let raw: Raw<'_> = serde_json::from_slice(&payload).map_err(|_| NoChunk::Garbage)?;
+        // What is not read here is shown all the same, so it has to be text as well.
+        let text = std::str::from_utf8(&payload).map_err(|_| NoChunk::Garbage)?;
+        let raw: Raw<'_> = serde_json::from_str(text).map_err(|_| NoChunk::Garbage)?;
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoChunk::Error);
         }
@@ -74,6 +76,9 @@ impl Chunk {
         for piece in delta.and_then(|delta| delta.tool_calls.as_deref()).unwrap_or_default().iter().flatten() {
             calls.add(piece, &is_tool);
             has_calls = true;
+            if calls.are_too_many() {
+                return Err(NoChunk::Garbage);
+            }
         }
         Ok(Self {
             id: place(raw.id),
@@ -379,8 +384,10 @@ mod tests {
             let seen = Chunk::parse(Bytes::copy_from_slice(text.as_bytes()), &mut CallParts::default(), |_| true);
             assert_eq!(seen.err(), Some(expected), "{text}");
         }
-        let cut = Chunk::parse(Bytes::from_static(b"{\"id\":\"\xe6\x97\"}"), &mut CallParts::default(), |_| true);
-        assert_eq!(cut.err(), Some(NoChunk::Garbage));
+        for cut in [&b"{\"id\":\"\xe6\x97\"}"[..], b"{\"choices\":[],\"unknown\":\"\xe6\x97\"}"] {
+            let cut = Chunk::parse(Bytes::from_static(cut), &mut CallParts::default(), |_| true);
+            assert_eq!(cut.err(), Some(NoChunk::Garbage));
+        }
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl Reply {
     /// # Errors
     /// [`NoReply`].
     pub fn parse(body: Bytes) -> Result<Self, NoReply> {
-        let raw: Raw<'_> = serde_json::from_slice(&body).map_err(|_| NoReply::Garbage)?;
+        // What is not read here goes on all the same, so it has to be text as well.
+        let text = std::str::from_utf8(&body).map_err(|_| NoReply::Garbage)?;
+        let raw: Raw<'_> = serde_json::from_str(text).map_err(|_| NoReply::Garbage)?;
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoReply::Error);
         }
@@ -52,6 +54,9 @@ impl Reply {
         let mut calls = CallParts::default();
         for piece in message.and_then(|message| message.tool_calls.as_deref()).unwrap_or_default() {
             calls.add_whole(piece);
+        }
+        if calls.are_too_many() {
+            return Err(NoReply::Garbage);
         }
         Ok(Self {
             // A `null` is a place to put the name.
@@ -235,6 +240,22 @@ mod tests {
         let ending = reply(text).ending("\"N\"", "\"length\"");
         assert_eq!(ending.render("\"m\"", None), expected);
         assert!(ending.calls.is_empty());
+    }
+
+    #[test]
+    fn more_calls_than_any_model_means_are_no_completion() {
+        let with = |calls: usize| {
+            let calls = vec![r#"{"id":"c","function":{"name":"t"}}"#; calls].join(",");
+            Reply::parse(Bytes::from(format!(r#"{{"choices":[{{"message":{{"tool_calls":[{calls}]}}}}]}}"#)))
+        };
+        assert!(with(1000).is_ok());
+        assert_eq!(with(5000).err(), Some(NoReply::Garbage));
+    }
+
+    #[test]
+    fn what_is_no_text_reaches_nobody() {
+        let body = Bytes::from_static(b"{\"unknown\":\"\xff\",\"choices\":[{\"message\":{\"content\":\"a\"}}]}");
+        assert_eq!(Reply::parse(body).err(), Some(NoReply::Garbage));
     }
 
     #[test]

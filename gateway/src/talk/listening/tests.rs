@@ -340,3 +340,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_kept_until_the_end_is_known() {
+    let event = |data: &str| Event { data: Bytes::copy_from_slice(data.as_bytes()), is_error: false };
+    let nothing = r#"{"choices":[{"delta":{}}]}"#;
+    let table = [
+        (Kind::MayTurn(StreamHold::Characters(256)), nothing.to_owned(), true),
+        (Kind::MayTurn(StreamHold::Characters(0)), say(&"x".repeat(300)), false),
+        (Kind::Open, call(), false),
+    ];
+    for (kind, data, holds) in table {
+        let mut listening = Listening::new(kind);
+        let mut before = 0;
+        for _ in 0..3 {
+            listening.hear(event(&data), |_| true, |_| ()).unwrap();
+            assert_eq!(listening.holds(), holds, "{data}");
+            assert!(listening.kept() > before || kind == Kind::Open, "{data}");
+            before = listening.kept();
+        }
+        assert!(before > 0, "{data}");
+    }
+}
