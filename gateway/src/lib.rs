@@ -14,6 +14,7 @@ pub mod reply;
 pub mod serve;
 pub mod server;
 pub mod talk;
+pub mod targets;
 pub mod telemetry;
 pub mod trace;
 pub mod upstream;

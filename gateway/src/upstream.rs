@@ -9,7 +9,6 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Uri};
 use tokio::time::Instant;
 use toolgate_config::Config;
-use toolgate_config::model::Model;
 use toolgate_config::provider::Provider;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared};
@@ -17,6 +16,7 @@ use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments}
 
 use crate::failure::Failure;
 use crate::provider;
+use crate::targets::{Target, Targets};
 use crate::trace::{Outcome, Round, Rounds};
 
 /// The longest error body that is read, in bytes.
@@ -27,54 +27,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The first pause between two tries; it doubles from try to try.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-
-/// Who may answer a run: the model's provider, then those of its fallbacks. Fixed when the run begins.
-#[derive(Debug)]
-pub struct Targets {
-    all: Vec<Arc<Target>>,
-    /// The one that answered last, or is to be asked first.
-    current: usize,
-}
-
-/// A provider, and what it calls the model.
-#[derive(Debug)]
-pub struct Target {
-    /// The account.
-    pub provider: Arc<Provider>,
-    /// Its name for the model.
-    pub upstream_model: String,
-    /// The same for metrics: `*` where callers name what they like.
-    pub label: String,
-}
-
-impl Targets {
-    /// Those of a model.
-    pub fn of(config: &Config, model: &Model) -> Self {
-        let target = |model: &Model| {
-            Arc::new(Target {
-                provider: Arc::clone(&model.provider),
-                upstream_model: model.upstream_model.clone(),
-                label: if config.models.named.contains_key(&model.name) {
-                    model.name.as_str().to_owned()
-                } else {
-                    "*".to_owned()
-                },
-            })
-        };
-        let all = std::iter::once(target(model)).chain(config.fallbacks(model).map(|fallback| target(fallback))).collect();
-        Self { all, current: 0 }
-    }
-
-    /// The one that is asked next.
-    pub fn current(&self) -> &Arc<Target> {
-        &self.all[self.current]
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Target>> {
-        self.all.iter()
-    }
-}
 
 /// One model call: everything but the body, which depends on who is asked.
 pub struct Ask<'a> {
@@ -123,11 +75,9 @@ impl Ask<'_> {
                 Ok(answering) => return Ok(answering),
                 Err(failure) => failure,
             };
-            let next = targets.current + 1;
-            if next == targets.all.len() || !another_may_do_better(&failure) || Instant::now() >= self.begin_by {
+            if !another_may_do_better(&failure) || Instant::now() >= self.begin_by || !targets.advance() {
                 return Err(failure);
             }
-            targets.current = next;
         }
     }
 

@@ -25,9 +25,10 @@ use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
+use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
 use crate::trace::{Status, verdict_json};
-use crate::upstream::{Answering, Ask, Target, Targets};
+use crate::upstream::{Answering, Ask};
 use crate::wire::request::ToolChoice;
 use crate::wire::{Reply, Request, Round, Splice, Usage, object};
 

@@ -101,8 +101,8 @@ mod tests {
     use toolgate_config::provider::{Provider, ProviderKind};
 
     use super::*;
+    use crate::targets::Target;
     use crate::trace::{Outcome, Rounds};
-    use crate::upstream::Target;
 
     fn run(id: u128) -> Run {
         Run::begin(TraceId::from_bits(id))

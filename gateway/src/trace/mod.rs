@@ -20,7 +20,7 @@ pub use self::id::TraceId;
 pub use self::json::{ms, verdict_json};
 pub use self::kept::Traces;
 use crate::talk::Truncation;
-use crate::upstream::Target;
+use crate::targets::Target;
 use crate::wire::Usage;
 
 /// One request taken through the loop.
