@@ -56,6 +56,10 @@ pub struct CompletionDetails {
 impl Usage {
     /// Reads a `usage` value. What is no object, or says nothing but zeros, is no usage.
     pub fn parse(text: &str) -> Option<Self> {
+        // Most chunks of a stream say `null`, and an error is dear to make.
+        if !text.starts_with('{') {
+            return None;
+        }
         let mut usage: Self = serde_json::from_str(text).ok()?;
         if usage.total == 0 {
             usage.total = usage.prompt.saturating_add(usage.completion);
