@@ -10,6 +10,8 @@ use http::{HeaderMap, Method, Request, Uri};
 use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
+use toolgate_config::secret::Secret;
+use toolgate_config::server::Auth;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared};
 use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments};
@@ -135,8 +137,17 @@ impl Ask<'_> {
         let mut request = Request::new(call.into_inner());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = Uri::try_from(provider::path(provider)).map_err(|_| Failure::Internal("a provider's path"))?;
-        *request.headers_mut() = provider::headers(provider, self.run.caller.bearer.as_ref(), self.headers, self.stream);
+        *request.headers_mut() =
+            provider::headers(provider, self.key_for(provider), self.run.caller.bearer.is_some(), self.headers, self.stream);
         Ok(request)
+    }
+
+    /// Whose key is shown to the provider: the operator's, or, where bearers pass through, the caller's and no other.
+    fn key_for<'k>(&'k self, provider: &'k Provider) -> Option<&'k Secret> {
+        match self.config.auth {
+            Auth::Passthrough => self.run.caller.bearer.as_ref(),
+            Auth::Keys | Auth::None => provider.api_key.as_ref(),
+        }
     }
 }
 

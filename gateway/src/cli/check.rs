@@ -12,7 +12,13 @@ pub(super) struct Check {
 }
 
 pub(super) fn run(command: &Check) -> Result<(), Failure> {
-    let config = load(&command.file.config)?;
+    let config = match load(&command.file.config) {
+        Err(Failure::Faults(faults)) => {
+            faults.iter().for_each(|fault| print(&format!("{fault}\n")));
+            return Err(Failure::FaultsFound);
+        }
+        loaded => loaded?,
+    };
     print(&format!("{}: OK, {}\n", command.file.config.display(), counts(&config)));
     Ok(())
 }

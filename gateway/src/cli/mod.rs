@@ -57,6 +57,8 @@ struct File {
 enum Failure {
     /// The configuration has faults.
     Faults(Vec<Fault>),
+    /// It has, and they are printed already: they were what was asked for.
+    FaultsFound,
     /// Something else about the input is wrong.
     Input(String),
     /// Something that is needed is not available.
@@ -85,6 +87,7 @@ impl Failure {
     /// Prints it, and gives its exit code. The parser of the command line has 2 for itself.
     fn tell(self) -> ExitCode {
         let (text, code) = match self {
+            Self::FaultsFound => return ExitCode::from(1),
             Self::Faults(faults) => (faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), 1),
             Self::Input(text) => (format!("toolgate: {text}"), 1),
             Self::Dependency(text) => (format!("toolgate: {text}"), 3),

@@ -17,11 +17,9 @@ pub fn path(provider: &Provider) -> String {
 }
 
 /// The headers of a chat completion: the provider's credential, the form of the answer, and what of the caller's own may go on.
-pub fn headers(provider: &Provider, bearer: Option<&Secret>, caller: &HeaderMap, stream: bool) -> HeaderMap {
+pub fn headers(provider: &Provider, key: Option<&Secret>, is_callers_own: bool, caller: &HeaderMap, stream: bool) -> HeaderMap {
     match provider.kind {
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => {
-            openai::headers(bearer.or(provider.api_key.as_ref()), bearer.is_some(), caller, stream)
-        }
+        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => openai::headers(key, is_callers_own, caller, stream),
     }
 }
 
