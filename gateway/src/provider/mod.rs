@@ -32,7 +32,8 @@ pub fn passed_on(answer: &HeaderMap) -> HeaderMap {
 pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
     match provider.kind {
         ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => {
-            openai::explain(status, headers, body, provider.api_key.as_ref())
+            let hidden = openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host };
+            openai::explain(status, headers, body, hidden)
         }
     }
 }

@@ -59,10 +59,19 @@ fn copy(names: &[HeaderName], from: &HeaderMap, to: &mut HeaderMap) {
     }
 }
 
-pub(super) fn explain(status: StatusCode, headers: &HeaderMap, body: &Bytes, key: Option<&Secret>) -> Failure {
+/// What no caller may read of a provider.
+#[derive(Clone, Copy)]
+pub(super) struct Hidden<'p> {
+    /// Its key.
+    pub(super) key: Option<&'p Secret>,
+    /// Its host, in lower case.
+    pub(super) host: &'p str,
+}
+
+pub(super) fn explain(status: StatusCode, headers: &HeaderMap, body: &Bytes, hidden: Hidden<'_>) -> Failure {
     match status.as_u16() {
         429 => Failure::UpstreamRateLimited(headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()).map(str::to_owned)),
-        400 | 413 | 422 => refused(status, body, key),
+        400 | 413 | 422 => refused(status, body, hidden),
         _ => Failure::Upstream(format!("the provider answered with status {}", status.as_u16())),
     }
 }
@@ -77,15 +86,15 @@ pub(super) fn explain_inside(body: &[u8]) -> Failure {
     Failure::Upstream("the provider reported an error in its answer".to_owned())
 }
 
-fn refused(status: StatusCode, body: &[u8], key: Option<&Secret>) -> Failure {
+fn refused(status: StatusCode, body: &[u8], hidden: Hidden<'_>) -> Failure {
     let error = error_of(body);
     let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let message = text("message").or(error.as_str()).map(|message| cleaned(message, key));
+    let message = text("message").or(error.as_str()).map(|message| cleaned(message, hidden));
     Failure::UpstreamRefused {
         status,
         message: message.unwrap_or_else(|| "The model's provider refused the request.".to_owned()),
-        code: text("code").map(|code| cleaned(code, key)),
-        param: text("param").map(|param| cleaned(param, key)),
+        code: text("code").map(|code| cleaned(code, hidden)),
+        param: text("param").map(|param| cleaned(param, hidden)),
     }
 }
 
@@ -104,22 +113,23 @@ fn error_of(body: &[u8]) -> Value {
 }
 
 /// A provider's sentence without keys, addresses and control characters, and not too long.
-fn cleaned(message: &str, key: Option<&Secret>) -> String {
-    let without_key = match key.map(Secret::expose).filter(|key| key.len() >= 4) {
+fn cleaned(message: &str, hidden: Hidden<'_>) -> String {
+    let without_key = match hidden.key.map(Secret::expose).filter(|key| key.len() >= 4) {
         Some(key) => message.replace(key, "***"),
         None => message.to_owned(),
     };
-    let words = without_key.split_whitespace().map(|word| if gives_away(word) { "***" } else { word });
+    let words = without_key.split_whitespace().map(|word| if gives_away(word, hidden.host) { "***" } else { word });
     let text = words.collect::<Vec<_>>().join(" ");
     text.chars().filter(|character| !character.is_control()).take(LONGEST_MESSAGE).collect()
 }
 
 /// Whether a word looks like a key or an address. Providers mask keys themselves (`sk-ab***yz`), which still says more than it must.
-fn gives_away(word: &str) -> bool {
+fn gives_away(word: &str, host: &str) -> bool {
+    let is_address = word.contains("://") || word.to_ascii_lowercase().contains(host);
     let word = word.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
     let is_key =
         ["sk-", "gsk_", "xai-", "AIza", "tg-"].iter().any(|prefix| word.starts_with(prefix) && word.len() > prefix.len() + 6);
-    is_key || word.contains("://") || word.starts_with("org-")
+    is_key || is_address || word.starts_with("org-")
 }
 
 #[cfg(test)]
@@ -129,6 +139,7 @@ mod tests {
     #[test]
     fn errors_are_read_in_every_wrapping_and_cleaned() {
         let key = Secret::new("SECRET-CANARY");
+        let hidden = Hidden { key: Some(&key), host: "llm.internal" };
         let table = [
             (
                 r#"{"error":{"message":"too long","code":"context_length_exceeded","param":"messages"}}"#,
@@ -136,6 +147,7 @@ mod tests {
                 Some("context_length_exceeded"),
             ),
             (r#"{"error":{"message":"bad key SECRET-CANARY at https://x.test/v1","code":400}}"#, "bad key *** at ***", None),
+            (r#"{"error":{"message":"no model at LLM.internal:8000, try later"}}"#, "no model at *** try later", None),
             (r#"{"error":"plain"}"#, "plain", None),
             (r#"[{"error":{"message":"in a list"}}]"#, "in a list", None),
             (r#"{"detail":"fast api"}"#, "fast api", None),
@@ -145,7 +157,7 @@ mod tests {
             ("", "The model's provider refused the request.", None),
         ];
         for (body, message, code) in table {
-            let failure = explain(StatusCode::BAD_REQUEST, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()), Some(&key));
+            let failure = explain(StatusCode::BAD_REQUEST, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()), hidden);
             let Failure::UpstreamRefused { message: seen, code: seen_code, .. } = failure else { panic!("{body}") };
             assert_eq!((seen.as_str(), seen_code.as_deref()), (message, code), "{body}");
         }
@@ -154,7 +166,9 @@ mod tests {
     #[test]
     fn a_status_says_what_failed() {
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("30"))]);
-        let explain = |status| explain(StatusCode::from_u16(status).unwrap(), &headers, &Bytes::new(), None);
+        let explain = |status| {
+            explain(StatusCode::from_u16(status).unwrap(), &headers, &Bytes::new(), Hidden { key: None, host: "llm.internal" })
+        };
         assert_eq!(explain(429), Failure::UpstreamRateLimited(Some("30".to_owned())));
         for status in [301, 401, 403, 404, 409, 500, 503] {
             assert_eq!(explain(status).status().as_u16(), 502, "{status}");
