@@ -10,7 +10,7 @@ use toolgate_policies::{gate, grant};
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::reply::Whole;
-use crate::trace::TraceId;
+use crate::trace::{Run, TraceId};
 
 /// `GET /v1/models`: every named model that the caller may use.
 pub(super) fn models(config: &Config, caller: &Caller) -> Whole {
@@ -37,9 +37,10 @@ fn model_json(name: &str) -> Value {
 
 /// `GET /toolgate/traces/{id}`: for the caller that made the run, and for admins; for everybody else it does not exist.
 pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
-    let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id)).ok_or(Failure::NotFound)?;
-    let own = run.caller.as_ref().is_some_and(|owner| is_own(owner, caller));
-    if own || grant::is_admin(config, caller) { Ok(Whole::json(run.to_json().to_string())) } else { Err(Failure::NotFound) }
+    let is_admin = grant::is_admin(config, caller);
+    let may_see = |run: &Run| is_admin || run.caller.as_ref().is_some_and(|owner| is_own(owner, caller));
+    let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id, may_see)).ok_or(Failure::NotFound)?;
+    Ok(Whole::json(run.to_json().to_string()))
 }
 
 /// A key that names an end user sees what that one did; a key by itself sees whatever was done with it.

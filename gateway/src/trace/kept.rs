@@ -17,14 +17,16 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// The longest arguments that a trace keeps, in bytes.
 const LONGEST_ARGUMENTS: usize = 4096;
 
-/// The runs that are kept: the newest, bounded in number and in size. They are looked up so seldom that a search from the newest on costs
-/// less than an index would at every request.
+/// The runs that are kept: the newest, bounded in number and in size. They are looked up so seldom that a search through
+/// their ids, which lie side by side, costs less than an index would at every request.
 #[derive(Debug, Default)]
 pub struct Traces(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     oldest_first: VecDeque<Run>,
+    /// The id of each, in the same order.
+    ids: VecDeque<TraceId>,
     bytes: usize,
 }
 
@@ -37,22 +39,26 @@ impl Traces {
         let run = run.reduced(privacy);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.bytes += run.size();
+        kept.ids.push_back(run.id);
         kept.oldest_first.push_back(run);
         while kept.oldest_first.len() > MOST_RUNS || kept.bytes > MOST_BYTES {
             kept.forget_oldest();
         }
     }
 
-    /// The newest run of this id: a caller may use one id for many.
-    pub fn find(&self, id: TraceId) -> Option<Run> {
+    /// The newest run of this id that its reader may see. A caller may use one id for many runs, and another caller the same: neither hides
+    /// what is the other's.
+    pub fn find(&self, id: TraceId, may_see: impl Fn(&Run) -> bool) -> Option<Run> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.oldest_first.iter().rev().find(|run| run.id == id).cloned()
+        let named = kept.ids.iter().enumerate().rev().filter(|(_, named)| **named == id).map(|(at, _)| &kept.oldest_first[at]);
+        named.into_iter().find(|run| may_see(run)).cloned()
     }
 }
 
 impl Kept {
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.oldest_first.pop_front() {
+            self.ids.pop_front();
             self.bytes -= oldest.size();
         }
     }
@@ -114,8 +120,8 @@ mod tests {
         for id in 0..=MOST_RUNS as u128 {
             traces.keep(run(id), Privacy::Full);
         }
-        assert!(traces.find(TraceId::from_bits(0)).is_none());
-        assert!(traces.find(TraceId::from_bits(1)).is_some());
+        assert!(traces.find(TraceId::from_bits(0), |_| true).is_none());
+        assert!(traces.find(TraceId::from_bits(1), |_| true).is_some());
         assert_eq!(traces.0.lock().unwrap().oldest_first.len(), MOST_RUNS);
     }
 
@@ -125,14 +131,14 @@ mod tests {
         traces.keep(Run { http_status: 500, ..run(7) }, Privacy::Full);
         traces.keep(run(7), Privacy::Full);
         traces.0.lock().unwrap().forget_oldest();
-        assert_eq!(traces.find(TraceId::from_bits(7)).map(|run| run.http_status), Some(499));
+        assert_eq!(traces.find(TraceId::from_bits(7), |_| true).map(|run| run.http_status), Some(499));
     }
 
     #[test]
     fn privacy_none_keeps_nothing() {
         let traces = Traces::default();
         traces.keep(run(1), Privacy::None);
-        assert!(traces.find(TraceId::from_bits(1)).is_none());
+        assert!(traces.find(TraceId::from_bits(1), |_| true).is_none());
     }
 
     #[test]
@@ -148,7 +154,7 @@ mod tests {
         for (privacy, written, kept) in table {
             let traces = Traces::default();
             traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, privacy);
-            let found = traces.find(TraceId::from_bits(1)).unwrap();
+            let found = traces.find(TraceId::from_bits(1), |_| true).unwrap();
             assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
             let in_memory = traces.0.lock().unwrap().oldest_first[0].rounds[0].tool_calls[0].arguments.capacity();
             assert!(

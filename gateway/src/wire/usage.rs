@@ -112,6 +112,9 @@ impl Usage {
     }
 }
 
+/// More tokens than any call has. A provider that names more is not believed, so that no sum ever overflows.
+const MOST: u64 = 1 << 48;
+
 /// A count as providers really send it: a number, a float, `null`, anything. What is no count is zero.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     deserializer.deserialize_any(Count)
@@ -127,7 +130,7 @@ impl<'de> Visitor<'de> for Count {
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<u64, E> {
-        Ok(number)
+        Ok(number.min(MOST))
     }
 
     fn visit_i64<E>(self, _negative: i64) -> Result<u64, E> {
@@ -135,7 +138,7 @@ impl<'de> Visitor<'de> for Count {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<u64, E> {
-        Ok(if number.is_finite() && number > 0.0 { number as u64 } else { 0 })
+        Ok(if number.is_finite() && number > 0.0 { (number as u64).min(MOST) } else { 0 })
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<u64, E> {
