@@ -111,9 +111,10 @@ async fn take_turns(
         for &scenario in &scenarios {
             // Another one begins each time, so that none always follows the same neighbour.
             targets.rotate_left(1);
-            for target in &targets {
+            for target in &mut targets {
                 let watched = Watched { gateway: target.group.as_ref(), upstream };
                 let outcome = load::run(scenario, target.route, length(options), watched).await;
+                let outcome = outcome.map_err(|error| target.complaint(&*error));
                 say(&progress(round, scenario, target.kind, outcome.as_ref().map(|sample| (sample.rate, sample.cpu))));
                 results.add(scenario, target.kind, outcome);
             }

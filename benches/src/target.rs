@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -59,6 +59,7 @@ pub(crate) struct Target {
     pub(crate) group: Option<Group>,
     /// From its start to its first right answer.
     pub(crate) ready: Duration,
+    log: PathBuf,
 }
 
 impl Target {
@@ -77,8 +78,21 @@ impl Target {
             stream_prefix: if kind == Kind::Nginx { "/stream" } else { "" },
             own_tools: (kind != Kind::Toolgate).then_some(site.upstream),
         };
-        wait_until_ready(route, group.as_mut()).await.map_err(|error| complaint(kind, &log, &*error))?;
-        Ok(Self { kind, route, group, ready: started.elapsed() })
+        let outcome = wait_until_ready(route, group.as_mut()).await;
+        let mut target = Self { kind, route, group, ready: started.elapsed(), log };
+        match outcome {
+            Ok(()) => Ok(target),
+            Err(error) => Err(target.complaint(&*error)),
+        }
+    }
+
+    /// What went wrong, whether the process is still there, and the end of what it printed.
+    pub(crate) fn complaint(&mut self, error: &dyn std::error::Error) -> crate::Fault {
+        let ended = if self.group.as_mut().is_some_and(Group::ended) { " (its process has ended)" } else { "" };
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let end: Vec<_> = log.lines().rev().take(8).collect();
+        let end = end.into_iter().rev().collect::<Vec<_>>().join("\n");
+        format!("{}: {error}{ended} {end}", self.kind.name()).trim_end().into()
     }
 }
 
@@ -96,7 +110,7 @@ async fn wait_until_ready(route: Route, mut group: Option<&mut Group>) -> crate:
             Err(_) => "no answer".into(),
         };
         if group.as_deref_mut().is_some_and(Group::ended) {
-            return Err("it ended".into());
+            return Err("not ready".into());
         }
         if Instant::now() > until {
             return Err(error);
@@ -107,12 +121,6 @@ async fn wait_until_ready(route: Route, mut group: Option<&mut Group>) -> crate:
 
 async fn first_answer(route: Route) -> crate::Result<()> {
     Caller::connect(Scenario::Plain, route).await?.ask().await.map(drop)
-}
-
-fn complaint(kind: Kind, log: &Path, error: &dyn std::error::Error) -> String {
-    let log = fs::read_to_string(log).unwrap_or_default();
-    let end: Vec<_> = log.lines().rev().take(8).collect();
-    format!("{} did not become ready: {error}\n{}", kind.name(), end.into_iter().rev().collect::<Vec<_>>().join("\n"))
 }
 
 fn command(kind: Kind, listen: SocketAddr, site: &Site) -> crate::Result<Option<Vec<OsString>>> {
@@ -204,6 +212,8 @@ tools:
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use toolgate_config::check::{Source, read};
 
