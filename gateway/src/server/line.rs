@@ -95,6 +95,8 @@ pub(super) struct Line<S> {
     ahead: Vec<u8>,
     /// The head of the next request as it came in.
     head: Vec<u8>,
+    /// hyper waits for bytes, and so will see itself when there are no more.
+    awaited: bool,
     /// The caller has closed its sending side.
     ended: bool,
     /// Something of the answer went out.
@@ -116,6 +118,7 @@ impl<S: Transport> Line<S> {
             header_timeout,
             ahead: Vec::new(),
             head: Vec::new(),
+            awaited: false,
             ended: false,
             begun: false,
             stalled: false,
@@ -191,7 +194,7 @@ impl<S: Transport> Line<S> {
     pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Phase::Serving(version) = self.phase else { return Poll::Pending };
         while !self.ended {
-            if self.ahead.len() >= READ_AHEAD {
+            if self.awaited || self.ahead.len() >= READ_AHEAD {
                 return Poll::Pending;
             }
             match ready!(self.poll_ahead(cx)) {
@@ -262,7 +265,9 @@ impl<S: Transport> Line<S> {
             into.put_slice(&self.ahead[..count]);
             self.ahead.drain(..count);
         } else if !self.ended {
-            ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
+            let read = Pin::new(&mut self.stream).poll_read(cx, into);
+            self.awaited = read.is_pending();
+            ready!(read)?;
             self.ended |= into.filled().len() == before;
         }
         self.note_read(&into.filled()[before..]);
