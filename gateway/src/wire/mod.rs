@@ -10,6 +10,7 @@ pub mod message;
 pub mod object;
 pub mod reply;
 pub mod request;
+mod scan;
 pub mod sse;
 pub mod usage;
 

@@ -65,7 +65,11 @@ pub fn spells(key: &[u8], name: &str) -> bool {
 
 /// The text of a raw value, where it is a string.
 pub fn as_str(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let text = raw.get();
+    string(raw.get())
+}
+
+/// The same of a value's text.
+pub fn string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') { serde_json::from_str::<String>(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }
@@ -76,11 +80,6 @@ pub fn as_str(raw: &RawValue) -> Option<Cow<'_, str>> {
 /// Not JSON.
 pub fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Whether a raw value is missing or `null`.
-pub fn is_null(raw: Option<&RawValue>) -> bool {
-    raw.is_none_or(|raw| raw.get() == "null")
 }
 
 /// Text as a JSON string, quotes included.

@@ -5,7 +5,7 @@ mod reading;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use self::reading::{Known, slice, transcript};
-use super::object::{self, Edit, Members, is_null, spells};
+use super::object::{self, Edit, spells};
 
 /// A chat completion as a caller sent it. Its transcript and whatever else is not interpreted are slices of the body that came.
 #[derive(Debug)]
@@ -55,10 +55,7 @@ impl Request {
     /// # Errors
     /// [`BadRequest`], which names the member.
     pub fn parse(body: &Bytes) -> Result<Self, BadRequest> {
-        let members = Members::parse(body).map_err(|error| match error.is_data() {
-            true => BadRequest::NotAnObject,
-            false => BadRequest::Json(error.to_string()),
-        })?;
+        let members = reading::members(body)?;
         let known = Known::find(&members)?;
         let messages = known.messages.ok_or(BadRequest::Member("messages", "is required: a list of messages"))?;
         let options = known.stream_options()?;
@@ -68,11 +65,11 @@ impl Request {
             include_usage: options.include_usage,
             own_tools: known.has_items("tools", known.tools)?,
             tool_choice: known.tool_choice(),
-            several: known.n.is_some_and(|n| n.get().parse::<f64>().is_ok_and(|n| n > 1.0)),
-            legacy_functions: !is_null(known.functions) || !is_null(known.function_call),
-            transcript: transcript(body, messages.get())?,
-            transcript_bytes: messages.get().len(),
-            members: members.0.iter().map(|(key, value)| (slice(body, key.get()), slice(body, value.get()))).collect(),
+            several: known.n.is_some_and(|n| n.parse::<f64>().is_ok_and(|n| n > 1.0)),
+            legacy_functions: [known.functions, known.function_call].into_iter().flatten().any(|raw| raw != "null"),
+            transcript: transcript(body, messages)?,
+            transcript_bytes: messages.len(),
+            members: members.into_iter().map(|(key, value)| (slice(body, key), slice(body, value))).collect(),
         })
     }
 

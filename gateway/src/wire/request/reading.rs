@@ -10,21 +10,34 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{BadRequest, ToolChoice};
-use crate::wire::object::{self, Members, as_str, key_is, range_of};
+use crate::wire::object::{self, Members, as_str, range_of, spells, string};
+use crate::wire::scan;
+
+/// The members of a body, raw keys and raw values.
+pub(super) fn members(body: &[u8]) -> Result<Vec<(&str, &str)>, BadRequest> {
+    if let Some(members) = std::str::from_utf8(body).ok().and_then(scan::members) {
+        return Ok(members);
+    }
+    match Members::parse(body) {
+        Ok(Members(members)) => Ok(members.iter().map(|(key, value)| (key.get(), value.get())).collect()),
+        Err(error) if error.is_data() => Err(BadRequest::NotAnObject),
+        Err(error) => Err(BadRequest::Json(error.to_string())),
+    }
+}
 
 /// The raw values of the members that are interpreted.
 #[derive(Default)]
 pub(super) struct Known<'a> {
-    model: Option<&'a RawValue>,
-    pub(super) messages: Option<&'a RawValue>,
-    stream: Option<&'a RawValue>,
-    stream_options: Option<&'a RawValue>,
-    pub(super) tools: Option<&'a RawValue>,
-    tool_choice: Option<&'a RawValue>,
-    parallel_tool_calls: Option<&'a RawValue>,
-    pub(super) n: Option<&'a RawValue>,
-    pub(super) functions: Option<&'a RawValue>,
-    pub(super) function_call: Option<&'a RawValue>,
+    model: Option<&'a str>,
+    pub(super) messages: Option<&'a str>,
+    stream: Option<&'a str>,
+    stream_options: Option<&'a str>,
+    pub(super) tools: Option<&'a str>,
+    tool_choice: Option<&'a str>,
+    parallel_tool_calls: Option<&'a str>,
+    pub(super) n: Option<&'a str>,
+    pub(super) functions: Option<&'a str>,
+    pub(super) function_call: Option<&'a str>,
 }
 
 #[derive(Default)]
@@ -33,23 +46,23 @@ pub(super) struct StreamOptions {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn find(members: &Members<'a>) -> Result<Self, BadRequest> {
+    pub(super) fn find(members: &[(&'a str, &'a str)]) -> Result<Self, BadRequest> {
         let mut known = Self::default();
-        for (key, value) in &members.0 {
+        for &(key, value) in members {
             let Some((name, place)) = known.place(key) else { continue };
             // Two members of one name are read differently by different parsers, so whoever judges one might send the other.
             if place.replace(value).is_some() {
                 return Err(BadRequest::Member(name, "is there twice"));
             }
-            if key.get().contains('\\') {
+            if key.contains('\\') {
                 return Err(BadRequest::Member(name, "must be written without escapes in its name"));
             }
         }
         Ok(known)
     }
 
-    fn place(&mut self, key: &RawValue) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
-        let named: [(&'static str, &mut Option<&'a RawValue>); 10] = [
+    fn place(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
+        let named: [(&'static str, &mut Option<&'a str>); 10] = [
             ("model", &mut self.model),
             ("messages", &mut self.messages),
             ("stream", &mut self.stream),
@@ -61,19 +74,19 @@ impl<'a> Known<'a> {
             ("functions", &mut self.functions),
             ("function_call", &mut self.function_call),
         ];
-        named.into_iter().find(|(name, _)| key_is(key, name))
+        named.into_iter().find(|(name, _)| spells(key.as_bytes(), name))
     }
 
     pub(super) fn model(&self) -> Result<String, BadRequest> {
         let model = self.model.ok_or(BadRequest::Member("model", "is required: the name of a model"))?;
-        as_str(model)
+        string(model)
             .map(Cow::into_owned)
             .filter(|name| !name.is_empty() && name.len() <= 256)
             .ok_or(BadRequest::Member("model", "must be a string of 1 to 256 bytes"))
     }
 
     pub(super) fn stream(&self) -> Result<bool, BadRequest> {
-        match self.stream.map_or("null", RawValue::get) {
+        match self.stream.unwrap_or("null") {
             "true" => Ok(true),
             "false" | "null" => Ok(false),
             _ => Err(BadRequest::Member("stream", "must be true or false")),
@@ -81,14 +94,14 @@ impl<'a> Known<'a> {
     }
 
     pub(super) fn stream_options(&self) -> Result<StreamOptions, BadRequest> {
-        let Some(raw) = self.stream_options.filter(|raw| raw.get() != "null") else { return Ok(StreamOptions::default()) };
-        let options = Members::parse(raw.get().as_bytes());
+        let Some(raw) = self.stream_options.filter(|raw| *raw != "null") else { return Ok(StreamOptions::default()) };
+        let options = Members::parse(raw.as_bytes());
         let options = options.map_err(|_| BadRequest::Member("stream_options", "must be an object"))?;
         Ok(StreamOptions { include_usage: options.get("include_usage").is_some_and(|value| value.get() == "true") })
     }
 
-    pub(super) fn has_items(&self, name: &'static str, list: Option<&RawValue>) -> Result<bool, BadRequest> {
-        match list.map_or("null", RawValue::get) {
+    pub(super) fn has_items(&self, name: &'static str, list: Option<&str>) -> Result<bool, BadRequest> {
+        match list.unwrap_or("null") {
             "null" => Ok(false),
             text if text.starts_with('[') => Ok(text[1..text.len() - 1].bytes().any(|byte| !byte.is_ascii_whitespace())),
             _ => Err(BadRequest::Member(name, "must be a list")),
@@ -96,7 +109,7 @@ impl<'a> Known<'a> {
     }
 
     pub(super) fn tool_choice(&self) -> ToolChoice {
-        match self.tool_choice.map_or("null", RawValue::get) {
+        match self.tool_choice.unwrap_or("null") {
             "null" | "\"auto\"" | "\"none\"" => ToolChoice::Free,
             _ => ToolChoice::Required,
         }
