@@ -97,6 +97,8 @@ pub(super) struct Line<S> {
     head: Vec<u8>,
     /// hyper waits for bytes, and so will see itself when there are no more.
     awaited: bool,
+    /// hyper took as many bytes as it had room for: a body is coming in, and it will most likely read on.
+    filled: bool,
     /// The caller has closed its sending side.
     ended: bool,
     /// Something of the answer went out.
@@ -119,6 +121,7 @@ impl<S: Transport> Line<S> {
             ahead: Vec::new(),
             head: Vec::new(),
             awaited: false,
+            filled: false,
             ended: false,
             begun: false,
             stalled: false,
@@ -193,6 +196,11 @@ impl<S: Transport> Line<S> {
     /// Waits until the caller of the request that is being served has gone away.
     pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Phase::Serving(version) = self.phase else { return Poll::Pending };
+        if std::mem::take(&mut self.filled) {
+            // What is read here goes through a small buffer, so hyper goes first.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         while !self.ended {
             if self.awaited || self.ahead.len() >= READ_AHEAD {
                 return Poll::Pending;
@@ -268,6 +276,7 @@ impl<S: Transport> Line<S> {
             let read = Pin::new(&mut self.stream).poll_read(cx, into);
             self.awaited = read.is_pending();
             ready!(read)?;
+            self.filled = into.remaining() == 0;
             self.ended |= into.filled().len() == before;
         }
         self.note_read(&into.filled()[before..]);
