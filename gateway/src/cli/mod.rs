@@ -104,7 +104,7 @@ fn load(file: &Path) -> Result<Config, Failure> {
 }
 
 /// Prints to standard output. Whoever reads may stop at any time.
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 

@@ -13,7 +13,7 @@ mod paint;
 mod shop;
 
 use std::future::pending;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ use self::file::{Facts, Folder};
 use self::loopback::Loopback;
 use self::paint::Paint;
 use crate::callers::Callers;
+use crate::cli::print;
 use crate::gateway::Gateway;
 use crate::reload::Reloader;
 use crate::server::{self, Listening, Start};
@@ -215,11 +216,6 @@ fn why(demo: &Demo, reply: &Reply, trace: &Value) -> String {
         "client_error" => format!("{url} refused the request (its address, its key or the model's name may be wrong): {message}"),
         _ => format!("{url} answered with an error: {message}"),
     }
-}
-
-/// Prints to standard output. Whoever reads may stop at any time.
-fn print(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

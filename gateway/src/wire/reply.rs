@@ -43,6 +43,10 @@ impl Reply {
     pub fn parse(body: Bytes) -> Result<Self, NoReply> {
         // What is not read here goes on all the same, so it has to be text as well.
         let text = std::str::from_utf8(&body).map_err(|_| NoReply::Garbage)?;
+        // A struct would be read from a list as well.
+        if !text.trim_start().starts_with('{') {
+            return Err(NoReply::Garbage);
+        }
         let raw: Raw<'_> = serde_json::from_str(text).map_err(|_| NoReply::Garbage)?;
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoReply::Error);
@@ -263,6 +267,7 @@ mod tests {
         let table = [
             (r#"{"error":{"message":"x"}}"#, NoReply::Error),
             ("<html>", NoReply::Garbage),
+            (r#"["m",null,null,[[["text"],"stop"]]]"#, NoReply::Garbage),
             (r#"{"choices":[]}"#, NoReply::Garbage),
             ("{}", NoReply::Garbage),
         ];
