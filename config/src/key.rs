@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::limit::Limits;
 use crate::model::Grant;
 use crate::names::{KeyName, ModelName, Scope};
 
@@ -26,6 +27,8 @@ pub struct Key {
     pub tools: Option<Grant>,
     /// May name an end user in `x-toolgate-user`.
     pub act_for: bool,
+    /// What it may spend, and how fast.
+    pub limits: Limits,
 }
 
 /// The keys of the file, by the hash of their secret and by name. Looking one up by its hash tells an attacker nothing by its timing:

@@ -5,18 +5,23 @@
 //! hold a value that `check` refuses. Nothing here opens a socket or reads a clock.
 
 pub mod address;
+pub mod catalog;
 pub mod check;
 pub mod class;
 pub mod group;
 pub mod key;
+pub mod limit;
 pub mod model;
+pub mod money;
 pub mod names;
 pub mod place;
+pub mod price;
 pub mod provider;
 pub mod raw;
 pub mod schema;
 pub mod secret;
 pub mod server;
+pub mod store;
 pub mod template;
 pub mod tool;
 
@@ -26,10 +31,12 @@ use std::sync::Arc;
 
 use crate::group::Group;
 use crate::key::Keys;
+use crate::limit::Limits;
 use crate::model::{Model, Models};
 use crate::names::{GroupName, ModelName, ProviderName};
 use crate::provider::Provider;
-use crate::server::{Auth, Enforcement, Privacy, Server, Telemetry};
+use crate::server::{Auth, Enforcement, Server, Telemetry};
+use crate::store::Store;
 use crate::tool::Tools;
 
 /// One configuration file, checked: every name in it exists, every default is filled in.
@@ -45,14 +52,16 @@ pub struct Config {
     pub models: Models,
     /// The callers.
     pub keys: Keys,
+    /// What is allowed to everybody together.
+    pub limits: Limits,
     /// Families of tools that are switched and judged together.
     pub groups: BTreeMap<GroupName, Arc<Group>>,
     /// Every tool that a run could be offered, in the order of the file.
     pub tools: Tools,
     /// Whether the trust-zone rule refuses or only observes.
     pub enforcement: Enforcement,
-    /// How much of a run is kept in its trace.
-    pub privacy: Privacy,
+    /// Where what must not be lost is kept.
+    pub store: Store,
     /// Logs.
     pub telemetry: Telemetry,
     /// The other files that were read, `${file:…}` and certificates: a change of one is a change of the configuration.

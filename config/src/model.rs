@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::catalog;
+use crate::limit::Limits;
+use crate::money::NanoUsd;
 use crate::names::{GroupName, ModelName, ToolName};
+use crate::price::Price;
 use crate::provider::Provider;
 
 /// Provider, upstream model, policy and tool grant under one name.
@@ -22,6 +26,14 @@ pub struct Model {
     pub system_prompt: Option<String>,
     /// Members of the request that are used where the caller is silent.
     pub params: Map<String, Value>,
+    /// What its tokens cost; `None`: not known, which is not nothing.
+    pub price: Option<Price>,
+    /// How many tokens fit into it.
+    pub context_window: Option<u32>,
+    /// How many tokens it can answer with; `None`: as many as fit.
+    pub max_output: Option<u32>,
+    /// What may be spent on it, and how fast.
+    pub limits: Limits,
     /// Which tools a run may be offered; `None`: no tools.
     pub grant: Option<Grant>,
     /// How far a run may go.
@@ -31,6 +43,27 @@ pub struct Model {
     /// Models that answer in its place when its provider fails, in order.
     pub fallback: Vec<ModelName>,
 }
+
+impl Model {
+    /// The model, with what the catalogue knows of it where the file is silent.
+    #[must_use]
+    pub fn listed(mut self) -> Self {
+        if let Some(listing) = catalog::find(self.provider.kind, &self.upstream_model) {
+            self.price = self.price.or(listing.price);
+            self.context_window = self.context_window.or(listing.context_window);
+            self.max_output = self.max_output.or(listing.max_output);
+        }
+        self
+    }
+
+    /// How many tokens fit into it.
+    pub fn window(&self) -> u32 {
+        self.context_window.unwrap_or(CONTEXT_WINDOW)
+    }
+}
+
+/// How many tokens fit into a model that neither the file nor the catalogue knows.
+pub const CONTEXT_WINDOW: u32 = 8192;
 
 /// The models of the file.
 #[derive(Debug, Default)]
@@ -48,7 +81,7 @@ impl Models {
             return Some(Arc::clone(model));
         }
         let any = self.any.as_ref().filter(|_| name != "*" && !name.is_empty())?;
-        Some(Arc::new(Model { name: ModelName::new(name), upstream_model: name.to_owned(), ..Model::clone(any) }))
+        Some(Arc::new(Model { name: ModelName::new(name), upstream_model: name.to_owned(), ..Model::clone(any) }.listed()))
     }
 }
 
@@ -75,6 +108,8 @@ pub struct Caps {
     pub max_rounds: u32,
     /// Tool calls in one run.
     pub max_calls: u32,
+    /// What one run may cost.
+    pub max_cost: Option<NanoUsd>,
     /// Time of one run; the closing call has 30 s more.
     pub max_time: Duration,
     /// Read-only calls of one round that run side by side.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::address::Origin;
 use crate::class::DataClass;
 use crate::group::Group;
+use crate::money::NanoUsd;
 use crate::names::{Scope, ToolName};
 use crate::schema::Schema;
 use crate::template::Template;
@@ -42,6 +43,8 @@ pub struct Tool {
     pub timeout: Duration,
     /// The longest text that the model gets, in bytes, the mark of a cut included.
     pub max_result: usize,
+    /// What a call costs; `None`: nothing.
+    pub price: Option<NanoUsd>,
 }
 
 impl Tool {

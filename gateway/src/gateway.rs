@@ -167,40 +167,15 @@ impl Drop for InFlight {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
+    use std::path::Path;
 
-    use toolgate_config::address::Listen;
-    use toolgate_config::server::{Auth, Enforcement, LogFormat, Privacy, Server, Telemetry};
+    use toolgate_config::check::{Source, read};
 
     use super::*;
 
     fn gateway(max_concurrent: usize) -> Arc<Gateway> {
-        let nowhere = Listen::Unix("nowhere".into());
-        let server = Server {
-            listen: nowhere.clone(),
-            admin_listen: nowhere,
-            admin_token: None,
-            tls: None,
-            max_body: 0,
-            header_timeout: Duration::ZERO,
-            request_timeout: Duration::ZERO,
-            max_concurrent,
-            shutdown_grace: Duration::ZERO,
-        };
-        let config = Config {
-            server,
-            auth: Auth::None,
-            providers: BTreeMap::new(),
-            models: Default::default(),
-            keys: Default::default(),
-            groups: BTreeMap::new(),
-            tools: Default::default(),
-            enforcement: Enforcement::Enforce,
-            privacy: Privacy::Redacted,
-            telemetry: Telemetry { log: LogFormat::Json },
-            watched: Vec::new(),
-        };
+        let file = format!("server: {{ max_concurrent: {max_concurrent} }}\nauth: none\n");
+        let config = read(&Source { path: Path::new("toolgate.yaml"), text: &file, env: &|_| None }).unwrap();
         Gateway::new(config).unwrap().0
     }
 

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod callers;
 pub mod cli;
+pub mod counters;
 pub mod demo;
 pub mod failure;
 pub mod gateway;
@@ -13,6 +14,7 @@ pub mod reload;
 pub mod reply;
 pub mod serve;
 pub mod server;
+pub mod store;
 pub mod talk;
 pub mod targets;
 pub mod telemetry;

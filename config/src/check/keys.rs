@@ -3,6 +3,7 @@
 use super::models::{ANY, grant, names};
 use super::{declared, scopes, unique};
 use crate::key::{Key, KeyHash, Keys};
+use crate::limit::Limits;
 use crate::names::{KeyName, ModelName};
 use crate::place::Faults;
 use crate::raw::shape::HOW_TO_HASH;
@@ -36,6 +37,7 @@ fn key(raw: &raw::Key, file: &File, faults: &mut Faults) -> Option<Key> {
         models: models?,
         tools: tools?,
         act_for: *raw.act_for.value()?,
+        limits: Limits::default(),
     })
 }
 

@@ -8,6 +8,7 @@ mod keys;
 mod models;
 mod providers;
 mod server;
+mod store;
 mod template;
 mod tls;
 mod tools;
@@ -19,6 +20,7 @@ use std::hash::Hash;
 use std::path::Path;
 
 use crate::Config;
+use crate::limit::Limits;
 use crate::names::Scope;
 use crate::place::{Fault, Faults, Place};
 use crate::raw::shape::Shape;
@@ -95,7 +97,8 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         groups,
         tools,
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
-        privacy: *file.store.value()?.privacy.value()?,
+        limits: Limits::default(),
+        store: store::store(file.store.value()?, folder)?,
         telemetry: Telemetry { log: *file.telemetry.value()?.log.value()? },
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::declared;
+use crate::limit::Limits;
 use crate::model::{Caps, Grant, Model, Models, StreamHold};
 use crate::names::{GroupName, ModelName, ProviderName, ToolName};
 use crate::place::{Faults, Place};
@@ -56,6 +57,10 @@ fn model(
         upstream_model: upstream_model?,
         system_prompt: raw.system_prompt.optional()?.map(|at| at.value.whole().into_owned()),
         params: params?,
+        price: None,
+        context_window: None,
+        max_output: None,
+        limits: Limits::default(),
         grant,
         caps: match tools? {
             Some(tools) => caps(tools, request_timeout?)?,
@@ -83,6 +88,7 @@ fn caps(tools: &raw::ModelTools, request_timeout: Duration) -> Option<Caps> {
     Some(Caps {
         max_rounds: tools.max_rounds.value()?.0,
         max_calls: tools.max_calls.value()?.0,
+        max_cost: None,
         max_time: tools.max_time.or(request_timeout)?,
         parallel: tools.parallel.value()?.0 as usize,
     })

@@ -49,6 +49,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         personal: raw.personal.or(group.personal)?,
         timeout: *raw.timeout.value()?,
         max_result: raw.max_result.value()?.0,
+        price: None,
         group,
     })
 }

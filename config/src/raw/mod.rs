@@ -14,7 +14,7 @@ pub(crate) mod yaml;
 
 use serde_json::{Value, json};
 
-pub(crate) use file::{File, Server, Tls};
+pub(crate) use file::{File, Server, Store, Tls};
 pub(crate) use keys::Key;
 pub(crate) use models::{Model, ModelTools, Provider};
 pub(crate) use section::{At, Given};

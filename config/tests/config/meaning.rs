@@ -34,10 +34,13 @@ fn what_is_not_written_has_its_default() {
     );
     let model = config.model("m").unwrap();
     assert_eq!((model.upstream_model.as_str(), model.stream_hold), ("m", StreamHold::Characters(256)));
-    assert_eq!(model.caps, Caps { max_rounds: 5, max_calls: 32, max_time: Duration::from_secs(600), parallel: 8 });
+    assert_eq!(
+        model.caps,
+        Caps { max_rounds: 5, max_calls: 32, max_cost: None, max_time: Duration::from_secs(600), parallel: 8 }
+    );
     assert!(model.grant.is_some() && model.params.is_empty() && model.fallback.is_empty() && model.system_prompt.is_none());
     assert_eq!(
-        (config.enforcement, config.privacy, config.telemetry.log),
+        (config.enforcement, config.store.privacy, config.telemetry.log),
         (Enforcement::Enforce, Privacy::Redacted, LogFormat::Json)
     );
 }
