@@ -23,7 +23,8 @@ pub struct Row {
     pub key: Arc<str>,
     /// The end user that it acted for.
     pub user: Option<Arc<str>>,
-    /// What the caller asked for, by its name in the file: `*` for a name without an entry.
+    /// What the caller asked for, by its name in the file (`*` for a name without an entry): the model whose budgets count it. The entry
+    /// that answered is `what`'s, and another one where a fallback did.
     pub model: Arc<str>,
     /// What was called.
     pub what: What,
@@ -67,6 +68,8 @@ pub struct Sum {
     pub provider: String,
     /// The model that was asked for.
     pub model: String,
+    /// The entry that answered (the label of its target); for a tool the model that was asked for.
+    pub served: String,
     /// The key.
     pub key: String,
     /// The tool; empty for a model.

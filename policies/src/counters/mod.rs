@@ -13,14 +13,16 @@ use toolgate_config::limit::Unit;
 
 use crate::limits::{Limit, What};
 
-/// What a request wants from one counter: `fixed`, and `each` thousandth for every token of output that it may come to.
+/// What a request wants from one counter: `fixed`, and `each` for every token of output that it may come to. Both are in thousandths of the
+/// limit's unit (pico-dollars where it counts nano-dollars), so that the sum is rounded once, as a cost is: a budget for exactly a hundred
+/// such calls has room for a hundred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The counter and its limit.
     pub limit: Arc<Limit>,
-    /// In the limit's unit.
+    /// Whatever the output.
     pub fixed: u64,
-    /// In thousandths of the limit's unit: pico-dollars where it counts nano-dollars.
+    /// For each token of output.
     pub each: u64,
     /// Taken even where it does not fit: a run under way is not refused by a rate.
     pub forced: bool,
@@ -29,10 +31,10 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// How much this is with `output` tokens of output, rounded up.
+    /// How much this is with `output` tokens of output, in the limit's unit, rounded half up.
     pub fn amount(&self, output: u64) -> u64 {
-        let each = (u128::from(self.each) * u128::from(output)).div_ceil(1000);
-        self.fixed.saturating_add(u64::try_from(each).unwrap_or(u64::MAX))
+        let thousandths = u128::from(self.fixed) + u128::from(self.each) * u128::from(output);
+        u64::try_from((thousandths + 500) / 1000).unwrap_or(u64::MAX)
     }
 }
 
