@@ -26,6 +26,11 @@ pub fn find(kind: ProviderKind, model: &str) -> Option<&'static Listing> {
     CATALOG.get(word(kind)?)?.get(model)
 }
 
+/// Whether it lists models of providers of this kind.
+pub const fn has(kind: ProviderKind) -> bool {
+    word(kind).is_some()
+}
+
 const LIST: &str = include_str!("../data/models.csv");
 
 /// By the catalogue's word for the kind, then by name.

@@ -48,6 +48,11 @@ impl Zone {
         Self { name: "UTC".into(), rules: TimeZone::UTC }
     }
 
+    /// The names that are known.
+    pub fn known() -> impl Iterator<Item = String> {
+        jiff::tz::db().available().map(|name| name.to_string())
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -43,10 +43,10 @@ impl Price {
     pub fn cost(&self, tokens: &Billed) -> NanoUsd {
         let of = |count: u64, price: PicoUsd| u128::from(count) * u128::from(price.0);
         let pico = of(tokens.fresh, self.input)
-            + of(tokens.cached, self.cached_input)
-            + of(tokens.cache_write, self.cache_write)
-            + of(tokens.output, self.output);
-        NanoUsd(u64::try_from((pico + 500) / 1000).unwrap_or(u64::MAX))
+            .saturating_add(of(tokens.cached, self.cached_input))
+            .saturating_add(of(tokens.cache_write, self.cache_write))
+            .saturating_add(of(tokens.output, self.output));
+        NanoUsd(u64::try_from(pico.saturating_add(500) / 1000).unwrap_or(u64::MAX))
     }
 
     /// The dearest that a token of input can be.

@@ -1,9 +1,9 @@
 //! `keys:`: names, hashes, and what they narrow.
 
+use super::limits::{Users, limits};
 use super::models::{ANY, grant, names};
 use super::{declared, scopes, unique};
 use crate::key::{Key, KeyHash, Keys};
-use crate::limit::Limits;
 use crate::names::{KeyName, ModelName};
 use crate::place::Faults;
 use crate::raw::shape::HOW_TO_HASH;
@@ -25,6 +25,8 @@ fn key(raw: &raw::Key, file: &File, faults: &mut Faults) -> Option<Key> {
         .optional()
         .map(|given| given.map(|models| models.value.iter().filter_map(|name| model(name, file, faults)).collect()));
     let tools = raw.tools.optional().map(|given| given.map(|tools| grant(&tools.value.groups, &tools.value.names, file, faults)));
+    let users = if raw.act_for.value() == Some(&false) { Users::NotNamed } else { Users::Named };
+    let limits = limits(&raw.budgets, &raw.rate, users, faults);
     let name = raw.name.get()?;
     if name.value.whole().is_empty() {
         faults.add(&name.place, "the name is empty");
@@ -37,7 +39,7 @@ fn key(raw: &raw::Key, file: &File, faults: &mut Faults) -> Option<Key> {
         models: models?,
         tools: tools?,
         act_for: *raw.act_for.value()?,
-        limits: Limits::default(),
+        limits: limits?,
     })
 }
 

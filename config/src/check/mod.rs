@@ -5,7 +5,9 @@ mod auth;
 mod groups;
 mod http;
 mod keys;
+mod limits;
 mod models;
+mod prices;
 mod providers;
 mod server;
 mod store;
@@ -19,8 +21,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::path::Path;
 
+use self::limits::Users;
 use crate::Config;
-use crate::limit::Limits;
 use crate::names::Scope;
 use crate::place::{Fault, Faults, Place};
 use crate::raw::shape::Shape;
@@ -86,6 +88,10 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     let tools = tools::tools(file, &groups, faults);
     let models = models::models(file, &providers, server.as_ref().map(|server| server.request_timeout), faults);
     let keys = keys::keys(file, faults);
+    let limits = file.limits.value().and_then(|raw| limits::limits(&raw.budgets, &raw.rate, Users::OfKeysOnly, faults));
+    prices::priced(file, &models, faults);
+    let store = file.store.value().and_then(|raw| store::store(raw, folder, faults));
+    let store = store.inspect(|store| store::budgets_have_a_ledger(file, &store.url, faults));
     let server = server?;
     Some(Config {
         watched: server.tls.iter().flat_map(tls::files).cloned().collect(),
@@ -97,8 +103,8 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         groups,
         tools,
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
-        limits: Limits::default(),
-        store: store::store(file.store.value()?, folder)?,
+        limits: limits?,
+        store: store?,
         telemetry: Telemetry { log: *file.telemetry.value()?.log.value()? },
     })
 }

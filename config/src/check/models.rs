@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::declared;
-use crate::limit::Limits;
+use super::limits::{Users, limits};
+use super::prices::price;
 use crate::model::{Caps, Grant, Model, Models, StreamHold};
 use crate::names::{GroupName, ModelName, ProviderName, ToolName};
 use crate::place::{Faults, Place};
@@ -27,10 +28,11 @@ pub(super) fn models(file: &File, providers: &Providers, request_timeout: Option
         if name.value == ANY {
             any_has_no_own(raw, faults);
         }
-        let Some(model) = model(&name.value, raw, file, providers, request_timeout, faults).map(Arc::new) else { continue };
+        let Some(model) = model(&name.value, raw, file, providers, request_timeout, faults) else { continue };
         match name.value.as_str() {
-            ANY => models.any = Some(model),
-            _ => drop(models.named.insert(model.name.clone(), model)),
+            // What it stands for is looked up under the name that a caller sends.
+            ANY => models.any = Some(Arc::new(model)),
+            _ => drop(models.named.insert(model.name.clone(), Arc::new(model.listed()))),
         }
     }
     no_loops(file, faults);
@@ -49,6 +51,7 @@ fn model(
     let fallback: Vec<_> = raw.fallback.value().into_iter().flatten().filter_map(|other| fallback(other, file, faults)).collect();
     let params = params(&raw.params, faults);
     let upstream_model = upstream_model(name, raw, faults);
+    let limits = limits(&raw.budgets, &raw.rate, Users::OfKeysOnly, faults);
     let tools = raw.tools.optional().map(|tools| tools.map(|at| &at.value));
     let grant = tools.flatten().map(|tools| grant(&tools.groups, &tools.names, file, faults));
     Some(Model {
@@ -57,10 +60,10 @@ fn model(
         upstream_model: upstream_model?,
         system_prompt: raw.system_prompt.optional()?.map(|at| at.value.whole().into_owned()),
         params: params?,
-        price: None,
-        context_window: None,
+        price: price(&raw.price)?,
+        context_window: raw.context_window.optional()?.map(|at| at.value.0),
         max_output: None,
-        limits: Limits::default(),
+        limits: limits?,
         grant,
         caps: match tools? {
             Some(tools) => caps(tools, request_timeout?)?,
@@ -88,7 +91,7 @@ fn caps(tools: &raw::ModelTools, request_timeout: Duration) -> Option<Caps> {
     Some(Caps {
         max_rounds: tools.max_rounds.value()?.0,
         max_calls: tools.max_calls.value()?.0,
-        max_cost: None,
+        max_cost: tools.max_cost_usd.optional()?.map(|at| at.value.0),
         max_time: tools.max_time.or(request_timeout)?,
         parallel: tools.parallel.value()?.0 as usize,
     })

@@ -49,7 +49,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         personal: raw.personal.or(group.personal)?,
         timeout: *raw.timeout.value()?,
         max_result: raw.max_result.value()?.0,
-        price: None,
+        price: raw.price.optional()?.map(|at| at.value.0).filter(|price| price.0 > 0),
         group,
     })
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use crate::raw::keys::Key;
 use crate::raw::models::{Model, Provider};
+use crate::raw::money::Limits;
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Count, Later, Named, Size};
+use crate::raw::store::Store;
 use crate::raw::text::Text;
 use crate::raw::tools::{Group, Tool};
-use crate::server::{Auth, LogFormat, Privacy};
+use crate::server::{Auth, LogFormat};
 
 section! {
     /// The configuration of toolgate.
@@ -24,7 +26,7 @@ section! {
         /// The callers.
         keys: Vec<At<Key>> = "[]",
         /// Budgets and rates for everybody together.
-        limits: Later,
+        limits: Limits = "{}",
         /// Families of tools that are switched and judged together, by name.
         groups: Named<Group> = "{}",
         /// Functions that the gateway can run.
@@ -39,7 +41,7 @@ section! {
         enforcement: Enforcement = "{}",
         /// What is taken out of results and answers.
         redaction: Later,
-        /// What is kept.
+        /// What is kept, and where.
         store: Store = "{}",
         /// Logs and traces for operators.
         telemetry: Telemetry = "{}",
@@ -87,22 +89,6 @@ section! {
     Enforcement {
         /// `observe` offers what the trust-zone rule would withhold, and says so in the trace.
         trust_zone: crate::server::Enforcement = "enforce",
-    }
-}
-
-section! {
-    /// What is kept.
-    Store {
-        /// Where the ledger, runs, traces and the audit are kept.
-        url: Later,
-        /// Where rates and budgets are counted.
-        counters: Later,
-        /// What happens to a request when its counters cannot be reached.
-        on_counter_failure: Later,
-        /// How much of a run its trace keeps.
-        privacy: Privacy = "redacted",
-        /// How long things are kept.
-        keep: Later,
     }
 }
 

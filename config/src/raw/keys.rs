@@ -1,7 +1,8 @@
 //! The tables of `keys:`.
 
+use crate::raw::money::{Budget, Rates};
 use crate::raw::section::{At, section};
-use crate::raw::shape::{InClear, Later};
+use crate::raw::shape::InClear;
 use crate::raw::text::Text;
 
 section! {
@@ -25,10 +26,10 @@ section! {
         tools: Grant,
         /// May name an end user in `x-toolgate-user`.
         act_for: bool = "false",
-        /// What it may spend.
-        budgets: Later,
-        /// How fast it may go.
-        rate: Later,
+        /// How much it may use in a calendar window.
+        budgets: Vec<At<Budget>> = "[]",
+        /// How fast its requests may come.
+        rate: Rates = "[]",
     }
 }
 

@@ -1,12 +1,15 @@
-//! The file as it is written: YAML with places (`yaml`), strings filled in (`text`), one table of keys a section (`file`, `models`, `keys`,
-//! `tools`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
+//! The file as it is written: YAML with places (`yaml`, `numeral`), strings filled in (`text`), one table of keys a section (`file`,
+//! `models`, `keys`, `money`, `tools`, `store`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
 //! how it is read, what is refused, and the JSON Schema. What values mean together is the business of `check`.
 
 pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod models;
+pub(crate) mod money;
+pub(crate) mod numeral;
 pub(crate) mod section;
 pub(crate) mod shape;
+pub(crate) mod store;
 pub(crate) mod text;
 pub(crate) mod tools;
 pub(crate) mod words;
@@ -14,11 +17,13 @@ pub(crate) mod yaml;
 
 use serde_json::{Value, json};
 
-pub(crate) use file::{File, Server, Store, Tls};
+pub(crate) use file::{File, Server, Tls};
 pub(crate) use keys::Key;
 pub(crate) use models::{Model, ModelTools, Provider};
+pub(crate) use money::{Budget, Price, Prices, Rate, Rates};
 pub(crate) use section::{At, Given};
 pub(crate) use shape::Named;
+pub(crate) use store::Store;
 pub(crate) use text::Text;
 pub(crate) use tools::{EgressEntry, Group, Http, Tool};
 
@@ -65,14 +70,18 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 /// How many names a fault lists.
 const LISTED: usize = 24;
 
+/// Names as a fault lists them.
+pub(crate) fn listed(names: &[&str]) -> String {
+    match names.split_at_checked(LISTED) {
+        Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),
+        _ => names.join(", "),
+    }
+}
+
 /// The tail of a fault about a name: what is allowed, and the nearest known one.
 pub(crate) fn advice<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
-    let allowed = match known.len() {
-        0 => "there are none".to_owned(),
-        1..=LISTED => format!("allowed: {}", known.join(", ")),
-        more => format!("allowed: {} and {} more", known[..LISTED].join(", "), more - LISTED),
-    };
+    let allowed = if known.is_empty() { "there are none".to_owned() } else { format!("allowed: {}", listed(&known)) };
     match nearest(word, known) {
         Some(name) => format!("{allowed}; nearest: {name}"),
         None => allowed,

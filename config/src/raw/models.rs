@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::class::TrustZone;
 use crate::provider::ProviderKind;
+use crate::raw::money::{Budget, Price, Rates, Usd};
 use crate::raw::section::{At, section};
-use crate::raw::shape::{Count, Hold, Later};
+use crate::raw::shape::{Count, Hold};
 use crate::raw::text::Text;
 
 section! {
@@ -43,18 +44,20 @@ section! {
         system_prompt: Text,
         /// Members of the request, used where the caller is silent.
         params: Map<String, Value> = "{}",
-        /// What its tokens cost.
-        price: Later,
-        /// How many tokens fit into it.
-        context_window: Later,
+        /// What its tokens cost: US dollars for a million, or `free`. Default: what the catalogue says.
+        price: Price,
+        /// How many tokens fit into it. Default: what the catalogue says, else 8192.
+        context_window: Count<1, { u32::MAX }>,
         /// Which tools a run may be offered, and how far it may go. Absent: no tools.
         tools: ModelTools,
         /// How many characters of a streamed round are held back until it is clear that it is the answer: a number, or `all`.
         stream_hold: Hold = "256",
         /// Models that answer in its place when its provider fails, in order.
         fallback: Vec<At<Text>> = "[]",
-        /// What may be spent on it.
-        budgets: Later,
+        /// How much may be used of it in a calendar window.
+        budgets: Vec<At<Budget>> = "[]",
+        /// How fast its requests may come.
+        rate: Rates = "[]",
     }
 }
 
@@ -69,8 +72,8 @@ section! {
         max_rounds: Count<1, 20> = "5",
         /// Tool calls in one run.
         max_calls: Count<1, { u32::MAX }> = "32",
-        /// What one run may cost.
-        max_cost_usd: Later,
+        /// What one run may cost, in US dollars with up to 9 decimals. Default: no limit.
+        max_cost_usd: Usd<1>,
         /// How long one run may take. Default: `server.request_timeout`.
         max_time: Duration,
         /// Read-only calls of one round that run side by side.

@@ -233,7 +233,7 @@ pub(crate) fn unique<'a>(all: &'a [Entry<Text>], place: &Place, faults: &mut Fau
 fn written(text: &'static str) -> Value<Text> {
     match serde_json::from_str(text) {
         Ok(Json::Bool(value)) => Value::Bool(value),
-        Ok(Json::Number(value)) => Value::Number(value),
+        Ok(Json::Number(value)) => Value::Number(value.into()),
         Ok(Json::Array(_)) => Value::List(Vec::new()),
         Ok(Json::Object(_)) => Value::Map(Vec::new()),
         _ => Value::Text(Text::literal(text)),

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Number, Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::place::{Faults, Place};
+use crate::raw::numeral::Numeral;
 use crate::raw::section::{At, unique};
 use crate::raw::text::Text;
 use crate::raw::yaml::{Entry, Node, Value};
@@ -116,7 +117,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Count<MIN, MAX> {
             if MAX == u32::MAX { format!("a whole number from {MIN}") } else { format!("a whole number from {MIN} to {MAX}") };
         let within = |number: u64| u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number)).map(Self);
         match &node.value {
-            Value::Number(number) => number.as_u64().and_then(within).or_else(|| {
+            Value::Number(number) => number.value.as_u64().and_then(within).or_else(|| {
                 faults.add(place, format!("{number} is not {wanted}"));
                 None
             }),
@@ -170,7 +171,7 @@ impl Shape for Size {
     fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
         let positive = |bytes: u64| usize::try_from(bytes).ok().filter(|&bytes| bytes > 0).map(Self);
         match &node.value {
-            Value::Number(number) => number.as_u64().and_then(positive).or_else(|| {
+            Value::Number(number) => number.value.as_u64().and_then(positive).or_else(|| {
                 faults.add(place, format!("{number} is not {SIZE}"));
                 None
             }),
@@ -264,7 +265,7 @@ impl Shape for Json {
             Value::Faulty => return None,
             Value::Null => Self::Null,
             Value::Bool(value) => Self::Bool(*value),
-            Value::Number(number) => Self::Number(number.clone()),
+            Value::Number(number) => Self::Number(number.value.clone()),
             Value::Text(text) => Self::String(text.whole().into_owned()),
             Value::List(items) => {
                 let read =
@@ -357,6 +358,6 @@ impl Shape for Hold {
     }
 }
 
-fn characters(number: &Number) -> Option<Hold> {
-    number.as_u64().and_then(|number| u32::try_from(number).ok()).map(Hold::Characters)
+fn characters(number: &Numeral) -> Option<Hold> {
+    number.value.as_u64().and_then(|number| u32::try_from(number).ok()).map(Hold::Characters)
 }

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::class::{DataClass, TrustZone};
 use crate::place::{Faults, Place};
+use crate::raw::money::Usd;
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Later, Named, Scalar, Shape, Size, wrong};
 use crate::raw::text::Text;
@@ -72,8 +73,8 @@ section! {
         max_result: Size = "50000",
         /// How long the same call of the same caller is answered from memory.
         cache: Later,
-        /// What a call costs.
-        price: Later,
+        /// What a call costs, in US dollars with up to 9 decimals. Default: nothing.
+        price: Usd<0>,
         /// Whether what it returns is redacted.
         redact: Redact = "default",
     }

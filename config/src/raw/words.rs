@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::class::{DataClass, TrustZone};
+use crate::limit::Per;
 use crate::place::{Faults, Place};
 use crate::provider::ProviderKind;
 use crate::raw::nearest;
@@ -10,6 +11,7 @@ use crate::raw::shape::{Shape, or_filled, wrong};
 use crate::raw::text::Text;
 use crate::raw::yaml::{Node, Value};
 use crate::server::{Auth, Enforcement, LogFormat, Privacy};
+use crate::store::OnCounterFailure;
 use crate::tool::{Body, Effect, Errors, HttpMethod};
 
 /// A closed set of words.
@@ -123,6 +125,18 @@ words! {
         "redacted" => Some(Self::Redacted),
         "full" => Some(Self::Full),
     }
+    OnCounterFailure {
+        "refuse" => Some(Self::Refuse),
+        "local" => Some(Self::Local),
+    }
+    Per {
+        "minute" => Some(Self::Minute),
+        "hour" => Some(Self::Hour),
+        "day" => Some(Self::Day),
+        "week" => Some(Self::Week),
+        "month" => Some(Self::Month),
+        "total" => Some(Self::Total),
+    }
     LogFormat {
         "json" => Some(Self::Json),
         "text" => Some(Self::Text),
@@ -163,6 +177,8 @@ mod tests {
         assert!(DataClass::WORDS.iter().all(|(word, meant)| meant.map(DataClass::as_str) == Some(word)));
         assert_eq!(Effect::WORDS.len(), Effect::ALL.len());
         assert!(Effect::WORDS.iter().all(|(word, meant)| meant.map(Effect::as_str) == Some(word)));
+        assert_eq!(Per::WORDS.len(), Per::ALL.len());
+        assert!(Per::WORDS.iter().all(|(word, meant)| meant.map(Per::as_str) == Some(word)));
         assert_eq!(HttpMethod::WORDS.len(), HttpMethod::ALL.len());
         assert!(HttpMethod::WORDS.iter().all(|(word, meant)| meant.map(HttpMethod::as_str) == Some(word)));
     }

@@ -2,10 +2,13 @@
 //! mean begins in the modules beside it.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{DuplicateKeyPolicy, Location, Options, Spanned};
+
+use crate::raw::numeral::Numeral;
 
 /// A line and a column, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +29,7 @@ pub(crate) struct Node<T> {
 pub(crate) enum Value<T> {
     Null,
     Bool(bool),
-    Number(Number),
+    Number(Numeral),
     Text(T),
     List(Vec<Node<T>>),
     Map(Vec<Entry<T>>),
@@ -47,10 +50,22 @@ pub(crate) struct Entry<T> {
 /// # Errors
 /// Where the text stops being YAML, and why.
 pub(crate) fn parse(text: &str) -> Result<Node<String>, (Spot, String)> {
-    serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).map(node).map_err(|error| {
+    let tree = serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).map_err(|error| {
         let spot = error.location().map_or(Spot { line: 1, column: 1 }, spot);
         (spot, explain(&error))
-    })
+    })?;
+    let mut tree = node(tree);
+    look_up_numbers(&mut tree, text);
+    Ok(tree)
+}
+
+fn look_up_numbers(node: &mut Node<String>, text: &str) {
+    match &mut node.value {
+        Value::Number(number) => number.look_up(text),
+        Value::List(items) => items.iter_mut().for_each(|item| look_up_numbers(item, text)),
+        Value::Map(entries) => entries.iter_mut().for_each(|entry| look_up_numbers(&mut entry.value, text)),
+        Value::Null | Value::Bool(_) | Value::Text(_) | Value::Faulty => {}
+    }
 }
 
 fn options() -> Options {
@@ -82,7 +97,17 @@ fn spot(location: Location) -> Spot {
 }
 
 fn node(tree: Spanned<Tree>) -> Node<String> {
-    Node { spot: spot(tree.referenced), value: tree.value.0 }
+    let mut value = tree.value.0;
+    if let Value::Number(number) = &mut value {
+        number.stands_at(bytes(tree.defined));
+    }
+    Node { spot: spot(tree.referenced), value }
+}
+
+fn bytes(location: Location) -> Option<Range<usize>> {
+    let span = location.span();
+    let start = usize::try_from(span.byte_offset()?).ok()?;
+    Some(start..start.checked_add(usize::try_from(span.byte_len()?).ok()?)?)
 }
 
 struct Tree(Value<String>);
@@ -111,15 +136,15 @@ impl<'de> Visitor<'de> for TreeVisitor {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::Number(Number::from(value).into()))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Value::Number(value.into()))
+        Ok(Value::Number(Number::from(value).into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number without end"))
+        Number::from_f64(value).map(|value| Value::Number(value.into())).ok_or_else(|| E::custom("a number without end"))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
@@ -162,6 +187,7 @@ mod tests {
                     .collect();
                 format!("{line}:{column}{{{}}}", entries.join(", "))
             }
+            Value::Number(number) => format!("{line}:{column} Number({number})"),
             scalar => format!("{line}:{column} {scalar:?}"),
         }
     }
@@ -171,8 +197,8 @@ mod tests {
         let text = "a: 1\nb:\n  - x\n  - { c: off, d: true }\na: -2.5\n1: null\ne: \"1\"\n";
         assert_eq!(
             shown(&parse(text).unwrap()),
-            "1:1{a@1:1 1:4 Number(Number(1)), b@2:1 3:3[3:5 Text(\"x\"), 4:5{c@4:7 4:10 Text(\"off\"), d@4:15 4:18 Bool(true)}], \
-             a@5:1 5:4 Number(Number(-2.5)), 1@6:1 6:4 Null, e@7:1 7:4 Text(\"1\")}"
+            "1:1{a@1:1 1:4 Number(1), b@2:1 3:3[3:5 Text(\"x\"), 4:5{c@4:7 4:10 Text(\"off\"), d@4:15 4:18 Bool(true)}], \
+             a@5:1 5:4 Number(-2.5), 1@6:1 6:4 Null, e@7:1 7:4 Text(\"1\")}"
         );
     }
 
@@ -181,9 +207,34 @@ mod tests {
         let text = "a: &x { k: 1 }\nb: *x\nc:\n  <<: *x\n  l: 2\n";
         assert_eq!(
             shown(&parse(text).unwrap()),
-            "1:1{a@1:1 1:7{k@1:9 1:12 Number(Number(1))}, b@2:1 2:4{k@2:4 2:4 Number(Number(1))}, \
-             c@3:1 4:3{l@5:3 5:6 Number(Number(2)), k@4:7 4:7 Number(Number(1))}}"
+            "1:1{a@1:1 1:7{k@1:9 1:12 Number(1)}, b@2:1 2:4{k@2:4 2:4 Number(1)}, \
+             c@3:1 4:3{l@5:3 5:6 Number(2), k@4:7 4:7 Number(1)}}"
         );
+    }
+
+    #[test]
+    fn a_number_keeps_the_digits_that_it_is_written_with() {
+        for (text, expected) in [
+            ("a: [1.10, -0.50 , 7, 0x10, 1_000] # 2.0\n", "1.10 -0.50 7 16 1000"),
+            ("ä: ü # 1.0\nb: { c: 9007199.254740993 }\n", "9007199.254740993"),
+            ("\u{feff}a: 0.100000000000000000001", "0.100000000000000000001"),
+            ("a: &x 0.30\nb: *x\nc: &y { d: 1e-9 }\ne: *y\n", "0.30 0.30 1e-9 1e-9"),
+            ("a: 1.0\r\nb:\r\n- 18446744073709551616\r\n", "1.0 18446744073709551616"),
+            ("a: !!float 1.50\n", "1.50"),
+        ] {
+            let mut seen = Vec::new();
+            numbers(&parse(text).unwrap(), &mut seen);
+            assert_eq!(seen.join(" "), expected, "{text}");
+        }
+    }
+
+    fn numbers(node: &Node<String>, seen: &mut Vec<String>) {
+        match &node.value {
+            Value::Number(number) => seen.push(number.to_string()),
+            Value::List(items) => items.iter().for_each(|item| numbers(item, seen)),
+            Value::Map(entries) => entries.iter().for_each(|entry| numbers(&entry.value, seen)),
+            _ => {}
+        }
     }
 
     #[test]

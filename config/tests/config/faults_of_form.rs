@@ -14,7 +14,7 @@ fn no_fault_hides_another_and_all_are_in_the_order_of_the_file() {
          2:42: tools[0].http.url: scheme, host and port hold no parameter: where a request goes is not the model's business\n\
          2:69: tools[0].timeout: wrong type: a number; allowed: a duration longer than zero: 250ms, 10s, 5m, 1h, 30d\n\
          4:18: models.m.provider: no provider is named `mok`; allowed: mock; nearest: mock\n\
-         4:23: models.m.tool: unknown key; allowed: provider, upstream_model, system_prompt, params, tools, stream_hold, fallback; nearest: tools\n\
+         4:23: models.m.tool: unknown key; allowed: provider, upstream_model, system_prompt, params, price, context_window, tools, stream_hold, fallback, budgets, rate; nearest: tools\n\
          4:54: models.m.tools.max_rounds: 21 is not a whole number from 1 to 20\n\
          6:17: providers.mock.kind: unknown word `openai_compatable`; allowed: openai, openai_compatible; nearest: openai_compatible\n\
          6:45: providers.mock.api_key: the environment variable `NOWHERE` is not set\n\
@@ -46,7 +46,7 @@ fn an_unknown_key_is_answered_with_those_that_are_known() {
     refused([
         (
             "sever: {}\n",
-            "1:1: sever: unknown key; allowed: server, auth, providers, models, keys, groups, tools, enforcement, store, telemetry; nearest: server",
+            "1:1: sever: unknown key; allowed: server, auth, providers, models, keys, limits, groups, tools, enforcement, store, telemetry; nearest: server",
         ),
         (
             "server:\n  listn: 127.0.0.1:1\n  xyzzy: 1\n",
@@ -223,32 +223,17 @@ fn what_is_filled_in_is_never_printed() {
 fn what_is_not_supported_yet_is_refused_by_name() {
     refused([
         (
-            "limits: {}\nmcp_servers: {}\nopenapi: {}\nbuiltin: {}\nredaction: {}\n",
-            "1:1: limits: not supported yet\n\
-             2:1: mcp_servers: not supported yet\n\
-             3:1: openapi: not supported yet\n\
-             4:1: builtin: not supported yet\n\
-             5:1: redaction: not supported yet",
+            "mcp_servers: {}\nopenapi: {}\nbuiltin: {}\nredaction: {}\n",
+            "1:1: mcp_servers: not supported yet\n\
+             2:1: openapi: not supported yet\n\
+             3:1: builtin: not supported yet\n\
+             4:1: redaction: not supported yet",
         ),
-        (
-            "store:\n  url: sqlite:x.db\n  counters: memory\n  on_counter_failure: refuse\n  keep: {}\ntelemetry: { otlp: 'http://127.0.0.1:4318' }\n",
-            "2:3: store.url: not supported yet\n\
-             3:3: store.counters: not supported yet\n\
-             4:3: store.on_counter_failure: not supported yet\n\
-             5:3: store.keep: not supported yet\n\
-             6:14: telemetry.otlp: not supported yet",
-        ),
+        ("telemetry: { otlp: 'http://127.0.0.1:4318' }\n", "1:14: telemetry.otlp: not supported yet"),
         (
             "providers:\n  p: { kind: anthropic }\n  q: { kind: ollama }\n",
             "2:14: providers.p.kind: `anthropic` is not supported yet; allowed: openai, openai_compatible\n\
              3:14: providers.q.kind: `ollama` is not supported yet; allowed: openai, openai_compatible",
-        ),
-        (
-            "models:\n  m:\n    provider: p\n    price: free\n    context_window: 1\n    budgets: []\n    tools: { max_cost_usd: 1 }\nproviders: { p: { kind: openai } }\n",
-            "4:5: models.m.price: not supported yet\n\
-             5:5: models.m.context_window: not supported yet\n\
-             6:5: models.m.budgets: not supported yet\n\
-             7:14: models.m.tools.max_cost_usd: not supported yet",
         ),
         ("groups: { g: { egress: own_site } }\n", "1:24: groups.g.egress: `own_site` is not supported yet; allowed: none"),
     ]);

@@ -104,10 +104,9 @@ fn a_tool_has_a_data_class_from_somewhere() {
 #[test]
 fn what_a_tool_has_later_is_refused_by_name() {
     refused_tools([(
-        "  - { name: t, group: shop, cache: 60s, price: 0.1, redact: off, http: { url: 'https://shop.example.org/' } }\n",
+        "  - { name: t, group: shop, cache: 60s, redact: off, http: { url: 'https://shop.example.org/' } }\n",
         "2:29: tools[0].cache: not supported yet\n\
-             2:41: tools[0].price: not supported yet\n\
-             2:61: tools[0].redact: `off` is not supported yet; allowed: default",
+             2:49: tools[0].redact: `off` is not supported yet; allowed: default",
     )]);
 }
 
