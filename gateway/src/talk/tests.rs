@@ -57,7 +57,7 @@ impl Says {
             calls: self.calls.iter().enumerate().map(call).collect(),
             is_cut: self.is_cut,
             finish: self.finish,
-            usage: Usage { prompt: 10, completion: 1, total: 11, ..Usage::default() },
+            usage: Usage::counted(10, 1),
             estimated: false,
         }
     }
@@ -352,7 +352,7 @@ fn case_28_rounds_add_up() {
     let mut talk = Talk::new(LIMITS, true);
     for (round, (prompt, completion)) in [(100, 10), (150, 20), (200, 30)].into_iter().enumerate() {
         let says = if round == 2 { words("F") } else { calls(&["clock"]) };
-        let usage = Usage { prompt, completion, total: prompt + completion, ..Usage::default() };
+        let usage = Usage::counted(prompt, completion);
         talk.heard(Answer { usage, ..says.answer(round as u32) }).unwrap();
         talk.learn(vec![Learned { text: "ok".to_owned(), executed: false }]);
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
+use super::mend;
 use super::object::{self, Edit, Members, Patches, member_around, range_of};
 use super::sse;
 use super::usage::Usage;
@@ -64,7 +65,10 @@ impl Chunk {
         }
         // What is not read here is shown all the same, so it has to be text as well.
         let text = std::str::from_utf8(&payload).map_err(|_| NoChunk::Garbage)?;
-        let raw: Raw<'_> = serde_json::from_str(text).map_err(|_| NoChunk::Garbage)?;
+        let raw: Raw<'_> = match serde_json::from_str(text) {
+            Ok(raw) => raw,
+            Err(_) => return Self::parse(mend::numbers(text).ok_or(NoChunk::Garbage)?.into(), calls, is_tool),
+        };
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoChunk::Error);
         }
@@ -370,6 +374,8 @@ mod tests {
         let end = chunk(r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#);
         assert_eq!((end.finish(), end.usage().map(|usage| usage.total), end.is_bare), (Some("\"stop\""), Some(3), false));
         assert!(chunk(r#"{"choices":[],"usage":{}}"#).is_bare);
+        let odd = chunk(r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"cost":NaN}}"#);
+        assert_eq!(odd.usage().map(|usage| (usage.total, usage.reported_cost())), Some((3, None)));
         assert!(!chunk(r#"{"choices":[{"delta":{"content":null,"tool_calls":null}}]}"#).has_calls);
     }
 

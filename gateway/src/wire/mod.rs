@@ -6,6 +6,7 @@
 pub mod call;
 pub mod chunk;
 pub mod finish;
+mod mend;
 pub mod message;
 pub mod object;
 pub mod reply;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
 use super::chunk::says_something;
+use super::mend;
 use super::object::{self, Edit, Members, Patches};
 use super::sse::{END_MARK, Event};
 use super::usage::Usage;
@@ -47,7 +48,10 @@ impl Reply {
         if !text.trim_start().starts_with('{') {
             return Err(NoReply::Garbage);
         }
-        let raw: Raw<'_> = serde_json::from_str(text).map_err(|_| NoReply::Garbage)?;
+        let raw: Raw<'_> = match serde_json::from_str(text) {
+            Ok(raw) => raw,
+            Err(_) => return Self::parse(mend::numbers(text).ok_or(NoReply::Garbage)?.into()),
+        };
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoReply::Error);
         }
@@ -254,6 +258,14 @@ mod tests {
         };
         assert!(with(1000).is_ok());
         assert_eq!(with(5000).err(), Some(NoReply::Garbage));
+    }
+
+    #[test]
+    fn case_31_a_number_that_json_does_not_have_loses_no_answer() {
+        let text = r#"{"model":"m","choices":[{"message":{"content":"NaN"}}],"usage":{"prompt_tokens":3,"cost":NaN}}"#;
+        let reply = reply(text);
+        assert_eq!(reply.usage().map(|usage| (usage.prompt, usage.reported_cost())), Some((3, None)));
+        assert_eq!(reply.render("\"m\"", None), text.replace(":NaN", ":null"));
     }
 
     #[test]

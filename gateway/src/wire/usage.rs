@@ -1,21 +1,32 @@
-//! What a model call used, by kind, and the sum over the rounds of a run.
+//! What a model call used, by kind, as its provider reports it, and the sum over the rounds of a run.
+//!
+//! What is inside what differs between dialects. OpenAI's rule is the one here: the prompt holds the tokens that were read from the cache and
+//! those that were written to it, the completion holds the reasoning ones, and both hold their sound. DeepSeek, OpenRouter and those who
+//! translate other dialects into this one keep to it, under names of their own. Some (xAI, Gemini behind its compatible address) leave the
+//! reasoning out of the completion; their total then says so. Anthropic's own dialect counts the cache beside the input, and has no
+//! reasoning apart; Gemini's own counts thoughts beside the candidates: who reads those makes them into this.
+
+mod cost;
 
 use std::fmt;
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use toolgate_config::money::NanoUsd;
+use toolgate_config::price::Billed;
 
 /// Tokens of one call or of a run. `prompt` holds the cached ones, `completion` the reasoning ones, as OpenAI counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// `prompt_tokens`.
-    #[serde(default, rename = "prompt_tokens", deserialize_with = "count")]
+    #[serde(rename = "prompt_tokens")]
     pub prompt: u64,
     /// `completion_tokens`.
-    #[serde(default, rename = "completion_tokens", deserialize_with = "count")]
+    #[serde(rename = "completion_tokens")]
     pub completion: u64,
     /// `total_tokens`; a provider that leaves it out means the sum.
-    #[serde(default, rename = "total_tokens", deserialize_with = "count")]
+    #[serde(rename = "total_tokens")]
     pub total: u64,
     /// `prompt_tokens_details`.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "prompt_tokens_details")]
@@ -23,16 +34,17 @@ pub struct Usage {
     /// `completion_tokens_details`.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "completion_tokens_details")]
     pub completion_details: Option<CompletionDetails>,
+    /// What only some providers tell. It is counted, and shown to no caller of several rounds: their sum has OpenAI's members alone.
+    #[serde(skip)]
+    beyond: Beyond,
 }
 
 /// What is inside the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptDetails {
     /// Read from the provider's cache.
-    #[serde(default, deserialize_with = "count")]
     pub cached_tokens: u64,
     /// Sound.
-    #[serde(default, deserialize_with = "count")]
     pub audio_tokens: u64,
 }
 
@@ -53,6 +65,17 @@ pub struct CompletionDetails {
     pub rejected_prediction_tokens: u64,
 }
 
+/// What is told under names that OpenAI does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Beyond {
+    /// Read from the cache, by DeepSeek's name.
+    cached: u64,
+    /// Written to the cache.
+    cache_write: u64,
+    /// What the call cost.
+    cost: Option<NanoUsd>,
+}
+
 impl Usage {
     /// Reads a `usage` value. What is no object, or says nothing but zeros, is no usage.
     pub fn parse(text: &str) -> Option<Self> {
@@ -60,10 +83,7 @@ impl Usage {
         if !text.starts_with('{') {
             return None;
         }
-        let mut usage: Self = serde_json::from_str(text).ok()?;
-        if usage.total == 0 {
-            usage.total = usage.prompt.saturating_add(usage.completion);
-        }
+        let usage = Self::from(serde_json::from_str::<Told<'_>>(text).ok()?);
         (usage.total > 0).then_some(usage)
     }
 
@@ -71,18 +91,46 @@ impl Usage {
     pub fn estimate(prompt_bytes: usize, completion_bytes: usize) -> Self {
         // Four bytes a token is what English and JSON come to; it is an estimate, and is marked as one wherever it is shown.
         let tokens = |bytes: usize| (bytes as u64).div_ceil(4);
-        let (prompt, completion) = (tokens(prompt_bytes), tokens(completion_bytes));
-        Self { prompt, completion, total: prompt + completion, ..Self::default() }
+        Self::counted(tokens(prompt_bytes), tokens(completion_bytes))
+    }
+
+    /// Tokens that were counted here.
+    pub fn counted(prompt: u64, completion: u64) -> Self {
+        Self { prompt, completion, total: prompt.saturating_add(completion), ..Self::default() }
     }
 
     /// Tokens read from the provider's cache.
     pub fn cached(&self) -> u64 {
-        self.prompt_details.map_or(0, |details| details.cached_tokens)
+        self.prompt_details.map_or(0, |details| details.cached_tokens).max(self.beyond.cached)
+    }
+
+    /// Tokens written to the provider's cache.
+    pub fn cache_write(&self) -> u64 {
+        self.beyond.cache_write
     }
 
     /// Tokens thought and not said.
     pub fn reasoning(&self) -> u64 {
         self.completion_details.map_or(0, |details| details.reasoning_tokens)
+    }
+
+    /// Tokens of output, reasoning included. Of one call: a sum of calls does not tell any more where their reasoning was.
+    pub fn output(&self) -> u64 {
+        let with_reasoning = self.completion.saturating_add(self.reasoning());
+        let is_beside = self.total == self.prompt.saturating_add(with_reasoning);
+        if is_beside { with_reasoning } else { self.completion }
+    }
+
+    /// Each token of one call once, by what it costs.
+    pub fn billed(&self) -> Billed {
+        let cached = self.cached().min(self.prompt);
+        let cache_write = self.cache_write().min(self.prompt - cached);
+        Billed { fresh: self.prompt - cached - cache_write, cached, cache_write, output: self.output() }
+    }
+
+    /// What the provider says that the call cost.
+    pub fn reported_cost(&self) -> Option<NanoUsd> {
+        self.beyond.cost
     }
 
     /// Adds what another call used. Details are there when any call had them.
@@ -104,11 +152,67 @@ impl Usage {
             details.rejected_prediction_tokens =
                 details.rejected_prediction_tokens.saturating_add(more.rejected_prediction_tokens);
         }
+        self.beyond = Beyond {
+            cached: self.beyond.cached.saturating_add(other.beyond.cached),
+            cache_write: self.beyond.cache_write.saturating_add(other.beyond.cache_write),
+            cost: other.beyond.cost.map(|more| self.beyond.cost.unwrap_or_default().plus(more)).or(self.beyond.cost),
+        };
     }
 
     /// As JSON.
     pub fn render(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A `usage` as it is read: every name that a provider was seen to use.
+#[derive(Deserialize)]
+struct Told<'t> {
+    #[serde(default, deserialize_with = "count")]
+    prompt_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    total_tokens: u64,
+    #[serde(default)]
+    prompt_tokens_details: Option<ToldOfPrompt>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+    #[serde(default, deserialize_with = "count")]
+    prompt_cache_hit_tokens: u64,
+    #[serde(borrow, default)]
+    cost: Option<&'t RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ToldOfPrompt {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    audio_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    cache_write_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_tokens: u64,
+}
+
+impl From<Told<'_>> for Usage {
+    fn from(told: Told<'_>) -> Self {
+        let written = |details: &ToldOfPrompt| details.cache_write_tokens.max(details.cache_creation_tokens);
+        let details = |told: ToldOfPrompt| PromptDetails { cached_tokens: told.cached_tokens, audio_tokens: told.audio_tokens };
+        let sum = told.prompt_tokens.saturating_add(told.completion_tokens);
+        Self {
+            prompt: told.prompt_tokens,
+            completion: told.completion_tokens,
+            total: if told.total_tokens == 0 { sum } else { told.total_tokens },
+            beyond: Beyond {
+                cached: told.prompt_cache_hit_tokens,
+                cache_write: told.prompt_tokens_details.as_ref().map_or(0, written),
+                cost: told.cost.and_then(|number| cost::read(number.get())),
+            },
+            prompt_details: told.prompt_tokens_details.map(details),
+            completion_details: told.completion_tokens_details,
+        }
     }
 }
 
@@ -165,34 +269,4 @@ impl<'de> Visitor<'de> for Count {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn usage_is_read_as_providers_send_it() {
-        let table = [
-            (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, Some((10, 5, 15, 0))),
-            (r#"{"prompt_tokens":10,"completion_tokens":5}"#, Some((10, 5, 15, 0))),
-            (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}"#, Some((10, 5, 15, 4))),
-            (r#"{"prompt_tokens":10,"completion_tokens":null,"prompt_tokens_details":null}"#, Some((10, 0, 10, 0))),
-            (r#"{"prompt_tokens":"x","completion_tokens":-3,"total_tokens":0}"#, None),
-            (r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#, None),
-            ("null", None),
-            ("[]", None),
-        ];
-        for (text, expected) in table {
-            let seen = Usage::parse(text).map(|usage| (usage.prompt, usage.completion, usage.total, usage.cached()));
-            assert_eq!(seen, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn rounds_add_up_with_their_details() {
-        let mut sum = Usage::parse(r#"{"prompt_tokens":1,"completion_tokens":2}"#).unwrap();
-        let other =
-            r#"{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{"reasoning_tokens":2}}"#;
-        sum.add(&Usage::parse(other).unwrap());
-        assert_eq!((sum.prompt, sum.completion, sum.total, sum.reasoning()), (4, 6, 10, 2));
-        assert!(sum.render().contains(r#""reasoning_tokens":2"#) && !sum.render().contains("prompt_tokens_details"));
-    }
-}
+mod tests;
