@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::{fill, merge};
 use crate::scenario::{Mode, Scenario, both};
+use crate::services;
 
 /// A case: one test of the runner.
 #[derive(Clone)]
 pub struct Case {
-    /// `area::file::variant::mode`.
+    /// `area::file::variant::mode`, and `::shared` where others share its stores.
     pub name: String,
     /// Where it is written.
     pub file: PathBuf,
@@ -18,8 +20,27 @@ pub struct Case {
     pub variant: Option<String>,
     /// How it is played.
     pub mode: Mode,
-    /// It is not played, because what it shows is not built yet.
+    /// Where it counts and writes down.
+    pub stores: Stores,
+    /// It is not played, because what it shows is not built yet, or because what it needs is not at hand.
     pub is_pending: bool,
+}
+
+/// Where a gateway counts, and writes down what was spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stores {
+    /// By itself: in its memory and in a file.
+    Own,
+    /// Where many gateways do: in Redis and in PostgreSQL.
+    Shared,
+}
+
+impl Stores {
+    /// What is about money is played with both; everything else with a gateway's own.
+    fn of(area: &str) -> Vec<Self> {
+        if area == "money" { vec![Self::Own, Self::Shared] } else { vec![Self::Own] }
+    }
 }
 
 impl Case {
@@ -65,10 +86,14 @@ pub fn cases(folder: &Path, only: Option<&str>) -> Result<Vec<Case>, String> {
         };
         let is_pending = whole.contains_key("pending");
         for variant in variants {
+            let named = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
             for mode in modes(&whole, variant.as_deref()) {
-                let name = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
-                let name = format!("{name}::{}", mode.as_str());
-                all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, is_pending });
+                for stores in stores(&whole, &name) {
+                    let shared = if stores == Stores::Shared { "::shared" } else { "" };
+                    let name = format!("{named}::{}{shared}", mode.as_str());
+                    let is_pending = is_pending || (stores == Stores::Shared && !services::are_at_hand());
+                    all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, stores, is_pending });
+                }
             }
         }
     }
@@ -79,6 +104,11 @@ fn modes(whole: &Map<String, Value>, variant: Option<&str>) -> Vec<Mode> {
     let own = variant.and_then(|variant| whole["variants"][variant].get("modes"));
     let written = own.or_else(|| whole.get("modes")).cloned();
     written.and_then(|modes| serde_json::from_value(modes).ok()).unwrap_or_else(both)
+}
+
+fn stores(whole: &Map<String, Value>, name: &str) -> Vec<Stores> {
+    let written = whole.get("stores").cloned().and_then(|stores| serde_json::from_value(stores).ok());
+    written.unwrap_or_else(|| Stores::of(name.split("::").next().unwrap_or_default()))
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 
 use crate::caller::{Response, request, send};
+use crate::metrics;
 use crate::reply::Step;
-use crate::stage::Stage;
+use crate::stage::{PATIENCE, Stage};
 
 /// The program under test: `TOOLGATE_BIN`, else the `toolgate` that was built beside this test.
 ///
@@ -156,6 +157,40 @@ impl Gateway {
         send(&self.admin, vec![Step::Send(request("GET", path, &[], None))], &Stage::default()).await
     }
 
+    /// A series of its metrics; 0 where it has none.
+    pub async fn metric(&self, series: &str) -> f64 {
+        let text = self.admin("/metrics").await.text();
+        metrics::parse(&text).get(&metrics::sorted(series)).copied().unwrap_or(0.0)
+    }
+
+    /// Has it read its configuration again; answers as the admin listener does.
+    pub async fn reload(&self) -> Response {
+        send(&self.admin, vec![Step::Send(request("POST", "/-/reload", &[], Some(b"")))], &Stage::default()).await
+    }
+
+    /// Ends it with SIGTERM.
+    ///
+    /// # Errors
+    /// It does not end in time, or not well.
+    pub async fn stop(&mut self) -> Result<(), String> {
+        self.signal("TERM");
+        let ended = tokio::time::timeout(PATIENCE, self.process.wait()).await;
+        match ended {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(status) => Err(format!("the gateway ended with {status:?} after SIGTERM")),
+            Err(_) => Err("the gateway does not end after SIGTERM".to_owned()),
+        }
+    }
+
+    /// Sends it a signal, by its name without `SIG`.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn signal(&self, name: &str) {
+        let status = std::process::Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        assert!(status.expect("kill is there").success());
+    }
+
     /// Everything that it has logged.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -187,7 +222,7 @@ pub struct Output {
 pub async fn command(folder: &Folder, args: &[String], env: &[(String, String)]) -> Result<Output, String> {
     let mut command = Command::new(program()?);
     command.args(args).envs(env.iter().cloned()).current_dir(folder.path()).stdin(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(crate::stage::PATIENCE, command.output()).await;
+    let output = tokio::time::timeout(PATIENCE, command.output()).await;
     let output = output.map_err(|_| format!("{args:?} did not end"))?.map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(Output { exit: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) })

@@ -57,6 +57,8 @@ fn ask(path: &str, word: &str, argument: &Value, seen: &Value, faults: &mut Vec<
         "$most_bytes" => argument.as_u64() >= Some(text().len() as u64),
         "$at_least" => seen.as_f64() >= argument.as_f64() && seen.is_number(),
         "$at_most" => seen.as_f64() <= argument.as_f64() && seen.is_number(),
+        "$between" => is_between(argument, text().parse().ok()),
+        "$seconds" => is_between(argument, seconds(&text())),
         "$contains" => seen.as_array().into_iter().flatten().any(|element| self::faults(argument, element).is_empty()),
         "$json" => {
             let inner = serde_json::from_str(&text()).unwrap_or_default();
@@ -68,6 +70,31 @@ fn ask(path: &str, word: &str, argument: &Value, seen: &Value, faults: &mut Vec<
     if !holds {
         faults.push(format!("{path}: expected {word} {}, seen {}", short(argument), short(seen)));
     }
+}
+
+/// Whether a number is neither under the first nor over the second of two.
+fn is_between(bounds: &Value, seen: Option<f64>) -> bool {
+    let bound = |at: usize| bounds[at].as_f64().unwrap_or(f64::NAN);
+    seen.is_some_and(|seen| bound(0) <= seen && seen <= bound(1))
+}
+
+/// A time as OpenAI writes it in its headers, `6m0s` or `120ms`, in seconds.
+fn seconds(text: &str) -> Option<f64> {
+    let (mut sum, mut rest) = (0.0, text);
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+        let unit = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let of_unit = match &after[..unit] {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        sum += number.parse::<f64>().ok()? * of_unit;
+        rest = &after[unit..];
+    }
+    (!text.is_empty()).then_some(sum)
 }
 
 fn all(argument: &Value) -> Vec<String> {
@@ -130,6 +157,13 @@ mod tests {
         check(json!({"$json": {"q": "a"}}), json!("{\"q\":\"a\"}"), true);
         check(json!({"$json": {"q": "b"}}), json!("{\"q\":\"a\"}"), false);
         check(json!({"$contains": {"a": 1}}), json!([{"b": 1}, {"a": 1}]), true);
+        check(json!({"$between": [1, 60]}), json!("60"), true);
+        check(json!({"$between": [1, 60]}), json!(61), false);
+        check(json!({"$between": [1, 60]}), json!(null), false);
+        check(json!({"$seconds": [359, 360]}), json!("5m59.5s"), true);
+        check(json!({"$seconds": [0, 1]}), json!("120ms"), true);
+        check(json!({"$seconds": [0, 1]}), json!("1"), false);
+        check(json!({"$seconds": [0, 1]}), json!(""), false);
         check(json!({"$not": {"a": 1}}), json!({"a": 2}), true);
         check(json!({"$unknown": 1}), json!({"$unknown": 1}), false);
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::cases::Stores;
+
 /// One case of a scenario file: the file, with one of its variants and the members of one mode merged over it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,6 +22,10 @@ pub struct Scenario {
     #[serde(default = "both")]
     #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
     modes: Vec<Mode>,
+    /// With which stores and counters.
+    #[serde(default)]
+    #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
+    stores: Vec<Stores>,
     /// Why it cannot hold yet.
     #[serde(default)]
     #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
@@ -139,6 +145,8 @@ pub struct Reply {
     pub must: Option<Value>,
     /// It is no fault if nobody asks for it.
     pub optional: bool,
+    /// So many replies alike.
+    pub times: Option<usize>,
 }
 
 /// A tool call in a scripted message.
@@ -228,12 +236,41 @@ pub struct Ask {
     pub text: Option<String>,
     /// The whole request, byte by byte.
     pub raw: Option<Several<Piece>>,
+    /// So many requests alike.
+    pub times: Option<usize>,
+    /// They are sent side by side, not one after another.
+    pub at_once: bool,
+    /// No request: something is done to the gateway.
+    pub gateway: Option<Change>,
+    /// With `gateway`: merged over the configuration before.
+    pub config: Value,
+    /// No request: a command line.
+    pub command: Option<Run>,
     /// What this caller gets.
     pub expect: Option<Got>,
 }
 
+impl Ask {
+    /// Whether it is a request of a caller.
+    pub const fn is_request(&self) -> bool {
+        self.gateway.is_none() && self.command.is_none()
+    }
+}
+
+/// What is done to the gateway between two requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// It is ended by SIGTERM, which it must obey with exit code 0, and started again.
+    Restart,
+    /// It is killed, and started again.
+    Kill,
+    /// It reads its configuration again.
+    Reload,
+}
+
 /// A command line.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// After the program's name. `{{config}}` is the configuration file.
@@ -267,6 +304,10 @@ pub struct Expect {
     pub trace: Option<Value>,
     /// In the metrics: a series and its value (0: none, or absent).
     pub metrics: BTreeMap<String, Value>,
+    /// What the key of the last request may still spend: `GET /toolgate/spend`.
+    pub spend: Option<Value>,
+    /// The rows of the ledger, each matched.
+    pub ledger: Option<Vec<Value>>,
     /// Texts that stand in the gateway's log.
     pub log: Vec<String>,
     /// Texts that stand neither in the log nor in anything that the caller got.
@@ -303,6 +344,8 @@ pub struct Seen {
 pub struct Got {
     /// Default 200.
     pub status: Option<Value>,
+    /// Of several requests alike: how many got which status.
+    pub statuses: BTreeMap<String, Value>,
     /// Headers; `~`: absent.
     pub headers: BTreeMap<String, Value>,
     /// The answer, plain or streamed: `content`, `finish_reason`, `usage`, `model`, `message`, `completion`.

@@ -44,6 +44,20 @@ pub async fn until(news: &Notify, condition: impl Fn() -> bool) -> bool {
     tokio::time::timeout(PATIENCE, wait).await.is_ok()
 }
 
+/// Returns when the condition holds, asking again and again.
+///
+/// # Panics
+/// It did not hold within [`PATIENCE`].
+pub async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    for _ in 0..200 {
+        if condition().await {
+            return;
+        }
+        tokio::time::sleep(PATIENCE / 200).await;
+    }
+    panic!("it never came true that {what}");
+}
+
 /// Whether `needle` stands somewhere in `bytes`.
 pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     needle.is_empty() || bytes.windows(needle.len()).any(|window| window == needle)

@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::caller::{Response, send};
 use crate::config::configuration;
 use crate::gateway::{Folder, Gateway, free_addresses};
+use crate::reply::Step;
 use crate::scenario::{Ask, Mode, Reply};
 use crate::server::{Script, Server, address, listen};
 use crate::stage::Stage;
+use crate::wire::Reader;
 
 /// What the servers answer with.
 #[derive(Default)]
@@ -112,6 +116,35 @@ impl Stand {
     pub async fn ask(&self, mode: Mode, ask: Value) -> Response {
         let ask: Ask = serde_json::from_value(ask).expect("a request");
         send(&self.addresses.0, ask.steps(mode), &self.stage).await
+    }
+
+    /// Sends a request, waits for a moment, and resets the connection.
+    ///
+    /// # Panics
+    /// The moment does not come: its future says `false`.
+    pub async fn leave<F: Future<Output = bool>>(&self, mode: Mode, ask: Value, moment: F) {
+        let ask: Ask = serde_json::from_value(ask).expect("a request");
+        let mut connection = TcpStream::connect(&self.addresses.0).await.expect("the gateway listens");
+        for step in ask.steps(mode) {
+            if let Step::Send(bytes) = step {
+                connection.write_all(&bytes).await.expect("it is sent");
+            }
+        }
+        let (read, write) = connection.split();
+        let mut reader = Reader::new(read);
+        let hear = async {
+            if let Ok(Some(head)) = reader.head().await {
+                self.stage.saw(head.start.as_bytes());
+                let _ = reader.response_body(&head, |piece| self.stage.saw(piece)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            reached = moment => assert!(reached, "the moment to leave never came"),
+            () = hear => {}
+        }
+        drop((reader, write));
+        connection.set_zero_linger().expect("a reset");
     }
 
     /// Asks a short question, plain, and returns status and content of the answer.

@@ -4,13 +4,12 @@
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolgate_tests::caller::{Response, receive, request, send};
+use toolgate_tests::caller::{Response, receive};
 use toolgate_tests::config::SHOP;
 use toolgate_tests::gateway::{Gateway, Output, command};
-use toolgate_tests::metrics;
 use toolgate_tests::reply::Step;
 use toolgate_tests::scenario::Mode;
-use toolgate_tests::stage::{PATIENCE, Stage};
+use toolgate_tests::stage::{PATIENCE, Stage, eventually};
 use toolgate_tests::stand::Stand;
 use toolgate_tests::stream::Stream;
 use toolgate_tests::wire::Reader;
@@ -18,27 +17,6 @@ use toolgate_tests::wire::Reader;
 /// A message's chunk as an event.
 fn delta(delta: &Value) -> Value {
     json!({"delta": delta})
-}
-
-fn signal(gateway: &Gateway, name: &str) {
-    let status = std::process::Command::new("kill").args([&format!("-{name}"), &gateway.pid().to_string()]).status();
-    assert!(status.expect("kill is there").success());
-}
-
-/// Returns when the condition holds; fails the test when it does not within the house's patience.
-async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    for _ in 0..200 {
-        if condition().await {
-            return;
-        }
-        tokio::time::sleep(PATIENCE / 200).await;
-    }
-    panic!("it never came true that {what}");
-}
-
-async fn metric(gateway: &Gateway, series: &str) -> f64 {
-    let text = gateway.admin("/metrics").await.text();
-    metrics::parse(&text).get(&metrics::sorted(series)).copied().unwrap_or(0.0)
 }
 
 async fn run_command(stand: &Stand, args: Vec<String>, env: [(String, String); 1]) -> Result<Output, String> {
@@ -64,7 +42,7 @@ async fn sigterm_lets_running_requests_finish_and_takes_no_new_ones() {
     let drain = async {
         assert!(stand.upstream.until(|seen| seen.len() == 1).await);
         assert!(stand.stage.until_caller_saw("one").await);
-        signal(&gateway, "TERM");
+        gateway.signal("TERM");
         eventually("/readyz says 503", || async { gateway.admin("/readyz").await.status == 503 }).await;
         eventually("no new request is taken", || async {
             let response = stand.ask(Mode::Plain, json!({})).await;
@@ -84,7 +62,7 @@ async fn sigterm_without_requests_ends_at_once_with_exit_code_0() {
     let stand = Stand::with(json!([]), json!({})).await;
     for name in ["TERM", "INT"] {
         let mut gateway = stand.serve(json!({})).await;
-        signal(&gateway, name);
+        gateway.signal(name);
         assert_eq!(ends(&mut gateway).await.code(), Some(0), "{name}");
     }
 }
@@ -96,7 +74,7 @@ async fn a_drain_waits_no_longer_than_its_grace() {
     let running = stand.ask(Mode::Plain, json!({}));
     let stop = async {
         assert!(stand.upstream.until(|seen| seen.len() == 1).await);
-        signal(&gateway, "TERM");
+        gateway.signal("TERM");
     };
     let (_, ()) = tokio::join!(running, stop);
     assert_eq!(ends(&mut gateway).await.code(), Some(0));
@@ -114,7 +92,7 @@ async fn an_upgrade_refuses_no_connection_and_breaks_no_stream() {
     let upgrade = async {
         assert!(stand.stage.until_caller_saw("one").await);
         let mut new = Gateway::spawn(&stand.folder, stand.addresses.clone(), &[], &["--upgrade"]).expect("it starts");
-        signal(&old, "QUIT");
+        old.signal("QUIT");
         let mut upgraded = false;
         while !upgraded {
             let asked = stand.hello().await;
@@ -148,7 +126,7 @@ fn prompt(stand: &Stand) -> Value {
 
 async fn reloads(gateway: &Gateway, outcome: &str, count: f64) {
     let series = format!("toolgate_config_reloads_total{{outcome=\"{outcome}\"}}");
-    eventually(&format!("{series} is {count}"), || async { metric(gateway, &series).await >= count }).await;
+    eventually(&format!("{series} is {count}"), || async { gateway.metric(&series).await >= count }).await;
 }
 
 #[tokio::test]
@@ -157,7 +135,7 @@ async fn sighup_puts_a_new_configuration_in_force() {
     let gateway = stand.serve(json!({"models": {"m": {"system_prompt": "old"}}})).await;
     assert_eq!((stand.hello().await, prompt(&stand)), ((200, json!("first")), json!("old")));
     stand.configure(json!({"models": {"m": {"system_prompt": "new"}}}));
-    signal(&gateway, "HUP");
+    gateway.signal("HUP");
     reloads(&gateway, "ok", 1.0).await;
     assert_eq!((stand.hello().await, prompt(&stand)), ((200, json!("second")), json!("new")));
 }
@@ -176,11 +154,11 @@ async fn a_refused_file_leaves_the_old_one_in_force() {
     let stand = Stand::with(hello_twice(), json!({})).await;
     let gateway = stand.serve(json!({"models": {"m": {"system_prompt": "old"}}})).await;
     stand.configure(json!({"models": {"m": {"system_prompt": "new", "provider": "ghost"}}}));
-    signal(&gateway, "HUP");
+    gateway.signal("HUP");
     reloads(&gateway, "refused", 1.0).await;
     assert_eq!((stand.hello().await, prompt(&stand)), ((200, json!("first")), json!("old")));
     assert!(gateway.log().contains("ghost"), "the log says why:\n{}", gateway.log());
-    let response = send(&gateway.admin, vec![Step::Send(request("POST", "/-/reload", &[], Some(b"")))], &Stage::default()).await;
+    let response = gateway.reload().await;
     assert_eq!(response.status, 422, "{}", response.text());
     assert!(response.text().contains("ghost"), "{}", response.text());
 }
@@ -211,7 +189,7 @@ async fn a_tool_that_is_switched_off_in_the_middle_of_a_run_is_refused_from_then
     let switch = async {
         assert!(stand.tools.until(|seen| seen.len() == 1).await);
         stand.configure(json!({"groups": {"lab": {"enabled": false}}}));
-        signal(&gateway, "HUP");
+        gateway.signal("HUP");
         reloads(&gateway, "ok", 1.0).await;
         stand.stage.saw(b"switched off");
     };
@@ -220,40 +198,13 @@ async fn a_tool_that_is_switched_off_in_the_middle_of_a_run_is_refused_from_then
     assert_eq!(stand.tools.received().len(), 1);
     let last = stand.upstream.received().pop().expect("a request").json();
     assert_eq!(last["messages"][4]["content"], "Error: tool \"lookup\" is not available.");
-    assert_eq!(metric(&gateway, "toolgate_gate_denied_total{reason=\"group_disabled\"}").await, 1.0);
+    assert_eq!(gateway.metric("toolgate_gate_denied_total{reason=\"group_disabled\"}").await, 1.0);
 }
 
 // ---- Callers that go away -------------------------------------------------------------------------------------------------------------
 
-/// Sends a request, waits for `moment`, and resets the connection.
-async fn ask_and_leave<F: Future<Output = bool>>(stand: &Stand, mode: Mode, moment: F) {
-    let mut connection = TcpStream::connect(&stand.addresses.0).await.expect("the gateway listens");
-    let ask: toolgate_tests::scenario::Ask = serde_json::from_value(json!({})).unwrap();
-    for step in ask.steps(mode) {
-        if let Step::Send(bytes) = step {
-            connection.write_all(&bytes).await.expect("it is sent");
-        }
-    }
-    let (read, write) = connection.split();
-    let mut reader = Reader::new(read);
-    let stage = stand.stage.clone();
-    let hear = async {
-        if let Ok(Some(head)) = reader.head().await {
-            stage.saw(head.start.as_bytes());
-            let _ = reader.response_body(&head, |piece| stage.saw(piece)).await;
-        }
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        reached = moment => assert!(reached, "the moment to leave never came"),
-        () = hear => {}
-    }
-    drop((reader, write));
-    connection.set_zero_linger().expect("a reset");
-}
-
 async fn nothing_in_flight(gateway: &Gateway) {
-    eventually("nothing is in flight", || async { metric(gateway, "toolgate_in_flight").await == 0.0 }).await;
+    eventually("nothing is in flight", || async { gateway.metric("toolgate_in_flight").await == 0.0 }).await;
 }
 
 #[tokio::test]
@@ -261,7 +212,7 @@ async fn case_38_a_caller_that_leaves_before_the_headers_cancels_the_upstream_ca
     for mode in [Mode::Plain, Mode::Streamed] {
         let stand = Stand::with(json!([{"hang": true}]), json!({})).await;
         let gateway = stand.serve(json!({})).await;
-        ask_and_leave(&stand, mode, stand.upstream.until(|seen| seen.len() == 1)).await;
+        stand.leave(mode, json!({}), stand.upstream.until(|seen| seen.len() == 1)).await;
         assert!(stand.upstream.until(|seen| seen[0].abandoned).await, "the upstream call goes on ({mode:?})");
         nothing_in_flight(&gateway).await;
     }
@@ -272,7 +223,7 @@ async fn case_38_a_caller_that_leaves_after_the_headers_cancels_the_upstream_cal
     let stand =
         Stand::with(json!([{"sse": [delta(&json!({"role": "assistant", "content": ""})), {"cut": "silence"}]}]), json!({})).await;
     let gateway = stand.serve(json!({"models": {"m": {"stream_hold": 0}}})).await;
-    ask_and_leave(&stand, Mode::Streamed, stand.stage.until_caller_saw("200 OK")).await;
+    stand.leave(Mode::Streamed, json!({}), stand.stage.until_caller_saw("200 OK")).await;
     assert!(stand.upstream.until(|seen| seen[0].abandoned).await, "the upstream call goes on");
     nothing_in_flight(&gateway).await;
 }
@@ -283,13 +234,13 @@ async fn case_38_a_caller_that_leaves_in_the_middle_of_a_stream_cancels_the_upst
         Stand::with(json!([{"sse": [delta(&json!({"role": "assistant", "content": "one"})), {"cut": "silence"}]}]), json!({}))
             .await;
     let gateway = stand.serve(json!({"models": {"m": {"stream_hold": 0}}})).await;
-    ask_and_leave(&stand, Mode::Streamed, stand.stage.until_caller_saw("one")).await;
+    stand.leave(Mode::Streamed, json!({}), stand.stage.until_caller_saw("one")).await;
     assert!(stand.upstream.until(|seen| seen[0].abandoned).await, "the upstream call goes on");
     nothing_in_flight(&gateway).await;
     let series = "toolgate_upstream_requests_total{provider=\"mock\",model=\"m\",outcome=\"cancelled\"}";
-    eventually("the call counts as cancelled", || async { metric(&gateway, series).await == 1.0 }).await;
+    eventually("the call counts as cancelled", || async { gateway.metric(series).await == 1.0 }).await;
     let series = "toolgate_requests_total{model=\"m\",key=\"shop\",status=\"499\"}";
-    eventually("the request counts as 499", || async { metric(&gateway, series).await == 1.0 }).await;
+    eventually("the request counts as 499", || async { gateway.metric(series).await == 1.0 }).await;
 }
 
 #[tokio::test]
@@ -298,7 +249,7 @@ async fn case_38_a_caller_that_leaves_while_a_tool_runs_cancels_the_tool_and_no_
         let call = json!({"calls": [{"name": "clock", "arguments": {}}]});
         let stand = Stand::with(json!([call]), json!({"/clock": {"hang": true}})).await;
         let gateway = stand.serve(json!({})).await;
-        ask_and_leave(&stand, mode, stand.tools.until(|seen| seen.len() == 1)).await;
+        stand.leave(mode, json!({}), stand.tools.until(|seen| seen.len() == 1)).await;
         assert!(stand.tools.until(|seen| seen[0].abandoned).await, "the tool goes on ({mode:?})");
         nothing_in_flight(&gateway).await;
         assert_eq!(stand.upstream.received().len(), 1, "{mode:?}");
