@@ -58,6 +58,8 @@ fn decimal(text: &str, places: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -89,6 +91,33 @@ mod tests {
         for (nano, text) in [(0, "0"), (1, "0.000000001"), (600_000, "0.0006"), (20_000_000_000, "20"), (1_500_000_000, "1.5")] {
             assert_eq!(NanoUsd(nano).to_string(), text);
             assert_eq!(NanoUsd::from_decimal(text), Some(NanoUsd(nano)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_amount_that_is_written_is_read_again(nano in any::<u64>(), zeros in 0..12usize) {
+            let text = NanoUsd(nano).to_string();
+            prop_assert_eq!(NanoUsd::from_decimal(&text), Some(NanoUsd(nano)));
+            let padded = format!("{}{text}{}{}", "0".repeat(zeros), if text.contains('.') { "" } else { ".0" }, "0".repeat(zeros));
+            prop_assert_eq!(NanoUsd::from_decimal(&padded), Some(NanoUsd(nano)));
+        }
+
+        #[test]
+        fn a_decimal_is_its_digits(whole in 0..1_000_000u64, part in "[0-9]{1,9}") {
+            let text = format!("{whole}.{part}");
+            let nano = whole * 1_000_000_000 + format!("{part:0<9}").parse::<u64>().unwrap();
+            prop_assert_eq!(NanoUsd::from_decimal(&text), Some(NanoUsd(nano)));
+            let per_million = (nano % 1000 == 0).then_some(PicoUsd(nano / 1000));
+            prop_assert_eq!(PicoUsd::from_decimal_per_million(&text), per_million);
+        }
+
+        #[test]
+        fn whatever_is_read_has_one_number_and_no_text_is_too_much(text in "[-+.0-9eE_ ]{0,30}") {
+            if let Some(amount) = NanoUsd::from_decimal(&text) {
+                prop_assert!(text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || c == '.'));
+                prop_assert_eq!(NanoUsd::from_decimal(&amount.to_string()), Some(amount));
+            }
         }
     }
 }

@@ -7,9 +7,9 @@ use crate::money::{NanoUsd, PicoUsd};
 use crate::place::{Faults, Place};
 use crate::raw::nearest;
 use crate::raw::section::{At, section};
-use crate::raw::shape::{Count, Shape, not_a, or_filled, wrong};
+use crate::raw::shape::{Count, Shape, not_a, or_filled, spot_of, wrong};
 use crate::raw::text::Text;
-use crate::raw::yaml::{Node, Value};
+use crate::raw::yaml::{Entry, Node, Value};
 
 section! {
     /// What is allowed to everybody together.
@@ -83,6 +83,11 @@ impl Shape for Rates {
     fn schema() -> Json {
         json!({ "anyOf": [Rate::schema(), Vec::<At<Rate>>::schema()] })
     }
+
+    fn read_entry(entry: &Entry<Text>, path: &str, faults: &mut Faults) -> Option<At<Self>> {
+        let place = Place::at(spot_of(entry), path);
+        Self::read(&entry.value, &place, faults).map(|value| At { value, place })
+    }
 }
 
 /// What a model costs.
@@ -113,6 +118,11 @@ impl Shape for Price {
 
     fn schema() -> Json {
         json!({ "anyOf": [Prices::schema(), or_filled(&json!({ "const": FREE }))] })
+    }
+
+    fn read_entry(entry: &Entry<Text>, path: &str, faults: &mut Faults) -> Option<At<Self>> {
+        let place = Place::at(spot_of(entry), path);
+        Self::read(&entry.value, &place, faults).map(|value| At { value, place })
     }
 }
 

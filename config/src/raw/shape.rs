@@ -9,7 +9,7 @@ use crate::place::{Faults, Place};
 use crate::raw::numeral::Numeral;
 use crate::raw::section::{At, unique};
 use crate::raw::text::Text;
-use crate::raw::yaml::{Entry, Node, Value};
+use crate::raw::yaml::{Entry, Node, Spot, Value};
 use crate::raw::{index, member};
 
 /// A type that can be read from the file and described to an editor.
@@ -28,6 +28,11 @@ pub(crate) trait Shape: Sized {
         let place = Place::at(entry.value.spot, path);
         Self::read(&entry.value, &place, faults).map(|value| At { value, place })
     }
+}
+
+/// Where the fault of a member stands that may be a section or a single value: what is wrong with a section as a whole stands at its name.
+pub(crate) fn spot_of(entry: &Entry<Text>) -> Spot {
+    if matches!(entry.value.value, Value::Map(_)) { entry.spot } else { entry.value.spot }
 }
 
 /// Reports that something else is wanted; never prints what stands there, which may be a secret.

@@ -68,8 +68,26 @@ fn the_example_is_valid_by_the_schema_and_later_or_unknown_keys_are_not() {
         "store: { url: x }",
         "groups: { g: { egress: all } }",
         "keys: [ { name: a, secret: b } ]",
+        "limits: { budgets: [ { per: day, usd: 0 } ] }",
+        "limits: { budgets: [ { usd: 1 } ] }",
+        "limits: { rate: 60 }",
+        "limits: { rate: [ { concurrent: 0 } ] }",
+        "models: { m: { provider: p, price: fre } }",
+        "models: { m: { provider: p, price: { input: 1 } } }",
+        "models: { m: { provider: p, price: { input: -1, output: 1 } } }",
     ] {
         assert!(!validator.is_valid(&value(text)), "{text}");
+    }
+    for text in [
+        "limits: { budgets: [ { per: day, usd: 0.000000001 } ], rate: { concurrent: 1 } }",
+        "limits: { budgets: [ { per: '${PER}', usd: '${USD}' } ], rate: [ { concurrent: '${N}' }, { tokens_per_minute: 1 } ] }",
+        "models: { m: { provider: p, price: free }, n: { provider: p, price: '${PRICE}' }, o: { provider: p, price: { input: 0, output: 0 } } }",
+        "store: { url: none, counters: memory }",
+        "store: { url: 'sqlite:x', counters: 'redis://h' }",
+        "store: { url: 'postgres://u@h/d', counters: 'redis+unix:///s' }",
+        "store: { url: '${URL}', counters: '${URL}' }",
+    ] {
+        assert!(validator.is_valid(&value(text)), "{text}");
     }
 }
 

@@ -6,9 +6,13 @@ mod example;
 mod faults_of_form;
 mod faults_of_keys;
 mod faults_of_models;
+mod faults_of_money;
+mod faults_of_prices;
 mod faults_of_server;
+mod faults_of_store;
 mod faults_of_tools;
 mod meaning;
+mod meaning_of_money;
 
 use std::path::Path;
 
@@ -22,6 +26,7 @@ fn env(name: &str) -> Option<String> {
         "EMPTY" => "",
         "BRACES" => "{id}",
         "NUMBER" => "7",
+        "HOST" => "db.internal",
         "BAD" => "s3cret:\n",
         "AMPERSAND" => "a&b=c%41+#",
         "ORIGIN" => "https://shop.example.org/base?from=env",
