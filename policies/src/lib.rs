@@ -10,6 +10,7 @@ pub mod facts;
 pub mod gate;
 pub mod grant;
 pub mod limits;
+pub mod rate;
 pub mod window;
 pub mod zone;
 

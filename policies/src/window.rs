@@ -104,7 +104,9 @@ fn next_date(per: Per, first: Date) -> Option<Date> {
 fn midnight(rules: &TimeZone, date: Date) -> Option<Timestamp> {
     let midnight = date.to_datetime(Time::midnight());
     match rules.to_ambiguous_timestamp(midnight).offset() {
-        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => offset.to_timestamp(midnight).ok(),
+        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
+            offset.to_timestamp(midnight).ok()
+        }
         AmbiguousOffset::Gap { after, .. } => {
             let shortly_before = after.to_timestamp(midnight).ok()?;
             rules.following(shortly_before).find(|set| set.offset() == after).map(|set| set.timestamp())

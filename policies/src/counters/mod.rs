@@ -36,12 +36,18 @@ impl Claim {
         let thousandths = u128::from(self.fixed) + u128::from(self.each) * u128::from(output);
         u64::try_from((thousandths + 500) / 1000).unwrap_or(u64::MAX)
     }
+
+    /// The most output with which it is no more than `room`. With none at all it can still be more: where `fixed` alone is.
+    pub fn output_within(&self, room: u64) -> u64 {
+        let thousandths = (u128::from(room) * 1000 + 499).saturating_sub(u128::from(self.fixed));
+        thousandths.checked_div(u128::from(self.each)).map_or(u64::MAX, |output| u64::try_from(output).unwrap_or(u64::MAX))
+    }
 }
 
 /// What a request wants, of all counters at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// From each counter.
+    /// From each counter, and from none twice; in the order of the path. A claim to nothing is never in the way.
     pub claims: Vec<Claim>,
     /// The tokens of output that it may come to.
     pub output: u64,
@@ -225,5 +231,24 @@ impl Drop for Hold {
 impl std::fmt::Debug for Hold {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(&self.held).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::{CounterId, Scope};
+
+    proptest! {
+        #[test]
+        fn the_output_within_a_room_is_the_most_that_is(fixed in 0..100_000_u64, each in 0..5_000_u64, room in 0..200_u64) {
+            let id = CounterId { scope: Scope::Everybody, what: What::TokenRate };
+            let claim = Claim { limit: Arc::new(Limit { id, most: 0 }), fixed, each, forced: false, rough: false };
+            let output = claim.output_within(room);
+            prop_assert!(claim.amount(output) <= room || claim.amount(0) > room);
+            prop_assert!(output == u64::MAX || claim.amount(output + 1) > room);
+        }
     }
 }

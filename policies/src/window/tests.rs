@@ -123,7 +123,8 @@ fn at_both_ends_of_time_there_is_a_window() {
 
 /// Moments between 1970 and 2100, every second one close to one at which the zone's clocks are set.
 fn moments() -> impl Strategy<Value = (Per, Zone, Timestamp)> {
-    let random = (0..6_usize, any::<prop::sample::Index>(), 0..4_102_444_800_i64, any::<bool>(), -7200..7200_i64, 0..1_000_000_000);
+    let random =
+        (0..6_usize, any::<prop::sample::Index>(), 0..4_102_444_800_i64, any::<bool>(), -7200..7200_i64, 0..1_000_000_000);
     random.prop_map(|(per, name, second, near, close, nanosecond)| {
         let zone = zone(ZONES[name.index(ZONES.len())]);
         let now = Timestamp::new(second, nanosecond).unwrap();
