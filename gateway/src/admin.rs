@@ -14,6 +14,7 @@ use toolgate_config::place::Fault;
 
 use crate::gateway::Gateway;
 use crate::intake;
+use crate::money::Closed;
 use crate::reload::Reloader;
 use crate::server::Answer;
 use crate::telemetry::metrics;
@@ -85,8 +86,8 @@ impl Admin {
         match page {
             Page::Health => text(StatusCode::OK, "ok\n"),
             Page::Ready if self.gateway.is_draining() => text(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-            Page::Ready => text(StatusCode::OK, "ready\n"),
-            Page::Metrics => self.metrics(),
+            Page::Ready => self.ready().await,
+            Page::Metrics => self.metrics().await,
             Page::Reload => self.reload().await,
         }
     }
@@ -99,7 +100,20 @@ impl Admin {
         token.expose().as_bytes().ct_eq(shown.as_bytes()).into()
     }
 
-    fn metrics(&self) -> Reply {
+    async fn ready(&self) -> Reply {
+        match self.gateway.money.ready().await {
+            Ok(()) => text(StatusCode::OK, "ready\n"),
+            Err(Closed(why)) => reply(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
+        }
+    }
+
+    async fn metrics(&self) -> Reply {
+        let limits: Vec<_> = self.gateway.in_force().limits.iter().cloned().collect();
+        match self.gateway.money.read(&limits).await {
+            Ok(budgets) => self.gateway.metrics.budgets(&budgets),
+            // What cannot be read is left out; the alert on that is the probe's.
+            Err(Closed(why)) => tracing::warn!(why, "the budgets cannot be read"),
+        }
         match self.gateway.metrics.render(self.gateway.in_flight()) {
             Ok(text) => reply(StatusCode::OK, metrics::CONTENT_TYPE, text),
             Err(error) => {
@@ -178,8 +192,10 @@ fn json_reply(status: StatusCode, body: &Value) -> Reply {
 }
 
 fn text(status: StatusCode, text: &'static str) -> Reply {
-    reply(status, "text/plain; charset=utf-8", text)
+    reply(status, TEXT, text)
 }
+
+const TEXT: &str = "text/plain; charset=utf-8";
 
 fn reply(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));

@@ -3,7 +3,11 @@
 
 use http::StatusCode;
 use serde_json::json;
+use toolgate_policies::counters::Again;
 use toolgate_policies::gate::Refused;
+use toolgate_policies::limits::What;
+
+use crate::money::{self, Closed};
 
 /// What went wrong. No variant holds a provider's key, its address, or a body of its that was not cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +32,14 @@ pub enum Failure {
     Overloaded,
     /// The process is about to end.
     ShuttingDown,
+    /// A rate is in the way: which, and when to come again.
+    RateLimited(String, Again),
+    /// A budget is in the way: which, and when it resets.
+    BudgetExhausted(String, Again),
+    /// A budget in USD is on the path, and nobody knows what the model of this name would cost.
+    Unpriced(String),
+    /// The ledger or the counters cannot be used: for the log, why.
+    Closed(String),
     /// The provider said no to the request as it stands.
     UpstreamRefused {
         /// 400, 413 or 422.
@@ -73,8 +85,18 @@ impl Failure {
     pub fn retry_after(&self) -> Option<String> {
         match self {
             Self::UpstreamRateLimited(after) => after.clone(),
+            Self::RateLimited(_, again) => seconds_until(*again),
+            Self::Closed(_) => Some("5".to_owned()),
             Self::Overloaded => Some("1".to_owned()),
             Self::ShuttingDown => Some("2".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether a client may try again by itself; `None`: it knows that from the status.
+    pub fn should_retry(&self) -> Option<bool> {
+        match self {
+            Self::BudgetExhausted(..) | Self::RateLimited(_, Again::Never) => Some(false),
             _ => None,
         }
     }
@@ -91,6 +113,7 @@ impl Failure {
             Self::Upstream(how) => how.clone(),
             Self::UpstreamTimeout(limit) => format!("the provider was slower than its {limit}"),
             Self::Internal(place) => format!("a fault of ours in {place}"),
+            Self::Closed(why) => why.clone(),
             other => other.row().message,
         }
     }
@@ -123,6 +146,30 @@ impl Failure {
             Self::BodyCut => invalid("invalid_request", "The request body ended early."),
             Self::Overloaded => row(503, "server_error", "overloaded", "Too many requests are under way; try again shortly."),
             Self::ShuttingDown => row(503, "server_error", "shutting_down", "The gateway is shutting down; try again shortly."),
+            Self::RateLimited(which, again) => {
+                let again = seconds_until(*again).map_or_else(
+                    || "this request is larger than the whole limit".to_owned(),
+                    |seconds| format!("try again in {seconds} s"),
+                );
+                row(429, "rate_limit_error", "rate_limit_exceeded", &format!("Rate limit reached: {which}; {again}."))
+            }
+            Self::BudgetExhausted(which, again) => {
+                let resets = match again {
+                    Again::At(moment) => format!("it resets at {moment}"),
+                    Again::After(_) | Again::WhenFree | Again::Never => "it does not reset".to_owned(),
+                };
+                let message = format!("The budget {which} has no room left for this request; {resets}.");
+                row(429, "insufficient_quota", "insufficient_quota", &message)
+            }
+            Self::Unpriced(model) => {
+                let message =
+                    format!("The price of the model `{model}` is not known, and a budget in USD applies to this request.");
+                let refused = row(403, "permission_error", "model_not_allowed", &message);
+                Row { param: Some("model".to_owned()), ..refused }
+            }
+            Self::Closed(_) => {
+                row(503, "server_error", "overloaded", "What is spent cannot be recorded at the moment; try again shortly.")
+            }
             Self::UpstreamRefused { status, message, code, param } => Row {
                 status: status.as_u16(),
                 param: param.clone(),
@@ -145,6 +192,17 @@ impl Failure {
     }
 }
 
+/// At least that long, in whole seconds.
+fn seconds_until(again: Again) -> Option<String> {
+    let seconds = match again {
+        Again::After(wait) => wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+        // Nobody knows when another request ends.
+        Again::WhenFree => 1,
+        Again::At(_) | Again::Never => return None,
+    };
+    Some(seconds.max(1).to_string())
+}
+
 fn refused_row(refused: Refused) -> Row {
     let (status, kind, code, message) = match refused {
         Refused::UnknownKey => (401, "authentication_error", "invalid_api_key", "The API key is missing or not valid."),
@@ -158,6 +216,22 @@ fn refused_row(refused: Refused) -> Row {
         Refused::ModelNotAllowed | Refused::ModelNotFound => Some("model".to_owned()),
     };
     Row { status, kind, code: code.to_owned(), param, message: message.to_owned() }
+}
+
+impl Failure {
+    /// What the limits say of a request for the model of this name.
+    pub fn of_money(refused: money::Refused, model: &str) -> Self {
+        match refused {
+            money::Refused::By(denied) => match denied.limit.id.what {
+                What::Budget(..) => Self::BudgetExhausted(denied.limit.described(), denied.again),
+                What::RequestRate | What::TokenRate | What::Concurrent => {
+                    Self::RateLimited(denied.limit.described(), denied.again)
+                }
+            },
+            money::Refused::Unpriced => Self::Unpriced(model.to_owned()),
+            money::Refused::Closed(Closed(why)) => Self::Closed(why),
+        }
+    }
 }
 
 impl From<Refused> for Failure {
@@ -199,6 +273,10 @@ mod tests {
             (Failure::UpstreamRateLimited(None), 429, "rate_limit_error", "upstream_rate_limited"),
             (Failure::Upstream("x".into()), 502, "upstream_error", "upstream_error"),
             (Failure::Overloaded, 503, "server_error", "overloaded"),
+            (Failure::RateLimited("requests per minute".into(), Again::Never), 429, "rate_limit_error", "rate_limit_exceeded"),
+            (Failure::BudgetExhausted("x".into(), Again::Never), 429, "insufficient_quota", "insufficient_quota"),
+            (Failure::Unpriced("m".into()), 403, "permission_error", "model_not_allowed"),
+            (Failure::Closed("x".into()), 503, "server_error", "overloaded"),
             (Failure::ShuttingDown, 503, "server_error", "shutting_down"),
             (Failure::UpstreamTimeout("first_byte_timeout"), 504, "upstream_error", "upstream_timeout"),
             (Failure::Internal("x"), 500, "server_error", "internal_error"),

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc};
 use toolgate_config::Config;
+use toolgate_policies::limits::Limits;
 use toolgate_tools::net::Net;
 use toolgate_tools::toolbox::Toolbox;
 
+use crate::money::{Closed, Money, Tab};
 use crate::prepared::Prepared;
 use crate::telemetry::metrics::Metrics;
 use crate::trace::{Run, Traces};
@@ -20,6 +22,8 @@ pub struct Gateway {
     pub net: Arc<Net>,
     /// What runs tools.
     pub toolbox: Toolbox,
+    /// The ledger and the counters.
+    pub money: Money,
     /// The runs that are kept.
     pub traces: Traces,
     /// Counters of the whole process.
@@ -27,7 +31,7 @@ pub struct Gateway {
     in_flight: AtomicUsize,
     draining: AtomicBool,
     emptied: Notify,
-    departures: mpsc::UnboundedSender<Run>,
+    departures: mpsc::UnboundedSender<(Run, Option<Tab>)>,
 }
 
 /// A configuration, and what of it goes onto the wire.
@@ -36,22 +40,27 @@ pub struct InForce {
     pub config: Arc<Config>,
     /// Its texts.
     pub prepared: Prepared,
+    /// Its limits.
+    pub limits: Limits,
 }
 
 impl InForce {
     fn new(config: Config) -> Self {
-        Self { prepared: Prepared::of(&config), config: Arc::new(config) }
+        Self { prepared: Prepared::of(&config), limits: Limits::of(&config), config: Arc::new(config) }
     }
 }
 
 /// The records of requests whose callers went away, for the one task that settles them. A record cannot be settled where its request is
 /// dropped: that can be anywhere, and must not take time.
-pub struct Departures(mpsc::UnboundedReceiver<Run>);
+pub struct Departures(mpsc::UnboundedReceiver<(Run, Option<Tab>)>);
 
 impl Departures {
     /// Settles each as it comes, until the gateway is gone.
     pub async fn settle(mut self, gateway: Arc<Gateway>) {
-        while let Some(run) = self.0.recv().await {
+        while let Some((mut run, tab)) = self.0.recv().await {
+            if let Some(mut tab) = tab {
+                tab.abandon(&gateway.money, &mut run);
+            }
             crate::serve::settle(&gateway, run);
         }
     }
@@ -70,22 +79,34 @@ impl Gateway {
     /// A gateway that nobody has called yet.
     ///
     /// # Errors
-    /// The metrics cannot be registered: a mistake of ours.
-    pub fn new(config: Config) -> Result<(Arc<Self>, Departures), prometheus::Error> {
+    /// The store or the counters cannot be used.
+    pub fn open(config: Config) -> Result<(Arc<Self>, Departures), Closed> {
         let net = Arc::new(Net::new());
         let (departures, departed) = mpsc::unbounded_channel();
         let gateway = Arc::new(Self {
+            money: Money::open(&config)?,
             in_force: ArcSwap::from_pointee(InForce::new(config)),
             toolbox: Toolbox::new(Arc::clone(&net)),
             net,
             traces: Traces::default(),
             departures,
-            metrics: Metrics::new()?,
+            metrics: Metrics::new().map_err(|error| Closed(error.to_string()))?,
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             emptied: Notify::new(),
         });
         Ok((gateway, Departures(departed)))
+    }
+
+    /// Takes up what the ledger knows from before this process: the counters of what was spent, and what is left of the budgets.
+    ///
+    /// # Errors
+    /// The store or the counters cannot be used.
+    pub async fn resume(&self) -> Result<(), Closed> {
+        for sum in self.money.ledger.sums(None).await? {
+            self.metrics.resume(&sum);
+        }
+        self.money.look_up(&self.in_force().limits).await
     }
 
     /// The configuration in force. A request that needs one view of it keeps what it got.
@@ -98,10 +119,10 @@ impl Gateway {
         self.in_force.load_full()
     }
 
-    /// Takes the record of a request whose caller went away.
-    pub fn departed(&self, run: Run) {
+    /// Takes the record of a request whose caller went away, and its tab.
+    pub fn departed(&self, run: Run, tab: Option<Tab>) {
         // Nobody listens only when the process ends, and then nobody reads either.
-        let _ = self.departures.send(run);
+        let _ = self.departures.send((run, tab));
     }
 
     /// Puts another configuration in force, whole.
@@ -176,7 +197,7 @@ mod tests {
     fn gateway(max_concurrent: usize) -> Arc<Gateway> {
         let file = format!("server: {{ max_concurrent: {max_concurrent} }}\nauth: none\n");
         let config = read(&Source { path: Path::new("toolgate.yaml"), text: &file, env: &|_| None }).unwrap();
-        Gateway::new(config).unwrap().0
+        Gateway::open(config).unwrap().0
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub enum Route<'p> {
     Model(&'p str),
     /// The trace of a run.
     Trace(&'p str),
+    /// How the caller's own budgets stand.
+    Spend,
 }
 
 impl<'p> Route<'p> {
@@ -54,6 +56,8 @@ impl<'p> Route<'p> {
             (Self::Model(id), Method::GET)
         } else if let Some(id) = below.strip_prefix("/toolgate/traces/") {
             (Self::Trace(id), Method::GET)
+        } else if below == "/toolgate/spend" {
+            (Self::Spend, Method::GET)
         } else {
             return Err(Failure::NotFound);
         };
@@ -187,6 +191,9 @@ mod tests {
             (Method::GET, "/v1/models/", Err(Failure::NotFound)),
             (Method::GET, "/toolgate/traces/x", Ok(Route::Trace("x"))),
             (Method::GET, "/v1/toolgate/traces/x", Ok(Route::Trace("x"))),
+            (Method::GET, "/toolgate/spend", Ok(Route::Spend)),
+            (Method::GET, "/v1/toolgate/spend", Ok(Route::Spend)),
+            (Method::POST, "/toolgate/spend", Err(Failure::NotFound)),
             (Method::GET, "/", Err(Failure::NotFound)),
             (Method::POST, "/v1chat/completions", Err(Failure::NotFound)),
             (Method::POST, "/v1/v1/chat/completions", Err(Failure::NotFound)),

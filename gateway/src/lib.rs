@@ -8,6 +8,7 @@ pub mod demo;
 pub mod failure;
 pub mod gateway;
 pub mod intake;
+pub mod money;
 pub mod prepared;
 pub mod provider;
 pub mod reload;

@@ -23,6 +23,9 @@ use crate::wire::sse::KEEP_ALIVE;
 /// The header that names the trace of every answer.
 pub const TRACE: HeaderName = HeaderName::from_static("x-toolgate-trace");
 
+/// The header that tells OpenAI's own clients whether to try again.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
 /// An answer that is whole when its headers are sent.
 #[derive(Debug)]
 pub struct Whole {
@@ -46,6 +49,9 @@ impl Whole {
         *whole.response.status_mut() = failure.status();
         if let Some(after) = failure.retry_after().and_then(|after| HeaderValue::try_from(after).ok()) {
             whole.response.headers_mut().insert(RETRY_AFTER, after);
+        }
+        if let Some(should) = failure.should_retry() {
+            whole.response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static(if should { "true" } else { "false" }));
         }
         whole
     }
@@ -75,6 +81,7 @@ struct Pipe {
     expected: bool,
     begun: bool,
     waiting: BytesMut,
+    head: HeaderMap,
 }
 
 /// Room for a few chunks: a stream writes often and little.
@@ -84,6 +91,11 @@ impl Outlet {
     /// The caller asked for a stream: silence will be filled, and with the first filling its headers go out.
     pub fn expect_stream(&self) {
         self.pipe().expected = true;
+    }
+
+    /// What stands in the answer's head, whatever the answer will be.
+    pub fn set_head(&self, head: HeaderMap) {
+        self.pipe().head = head;
     }
 
     /// From now on the answer is a stream: its headers may go out.
@@ -111,6 +123,10 @@ impl Outlet {
         self.pipe().waiting.len()
     }
 
+    fn take_head(&self) -> HeaderMap {
+        std::mem::take(&mut self.pipe().head)
+    }
+
     fn is_expected(&self) -> bool {
         self.pipe().expected
     }
@@ -132,12 +148,14 @@ pub type Road = Pin<Box<dyn Future<Output = Ended> + Send>>;
 ///
 /// A stream that says nothing for as long as `keep_alive` says a comment, so that nothing in between takes it for dead.
 pub async fn answer(road: Road, outlet: Outlet, trace: HeaderValue, keep_alive: Duration) -> Response<Body> {
+    let head = outlet.clone();
     let mut stream = Stream { road: Some(road), outlet, interval: keep_alive, keep_alive: None };
     let whole = std::future::poll_fn(|cx| stream.poll_begin(cx)).await;
     let mut response = match whole {
         Some(whole) => whole.response.map(Body::whole),
         None => stream_head(Body(State::Stream(stream))),
     };
+    response.headers_mut().extend(head.take_head());
     response.headers_mut().insert(TRACE, trace);
     response
 }

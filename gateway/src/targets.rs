@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolgate_config::Config;
 use toolgate_config::model::Model;
+use toolgate_config::price::Price;
 use toolgate_config::provider::Provider;
 
 use crate::telemetry::metrics::model_label;
@@ -23,8 +24,21 @@ pub struct Target {
     pub provider: Arc<Provider>,
     /// Its name for the model.
     pub upstream_model: String,
-    /// The same for metrics: `*` where callers name what they like.
+    /// What its tokens cost there.
+    pub price: Option<Price>,
+    /// How many tokens it can answer with, as far as that is known.
+    pub max_output: Option<u32>,
+    /// How many tokens fit into it.
+    pub window: u32,
+    /// The name of its entry for metrics: `*` where callers name what they like.
     pub label: String,
+}
+
+impl Target {
+    /// The most tokens that it can answer with: no more than fit into it.
+    pub fn most_output(&self) -> u64 {
+        u64::from(self.max_output.unwrap_or(self.window))
+    }
 }
 
 impl Targets {
@@ -34,6 +48,9 @@ impl Targets {
             Arc::new(Target {
                 provider: Arc::clone(&model.provider),
                 upstream_model: model.upstream_model.clone(),
+                price: model.price,
+                max_output: model.max_output,
+                window: model.window(),
                 label: model_label(config, model.name.as_str()).to_owned(),
             })
         };

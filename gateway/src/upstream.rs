@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Uri};
 use tokio::time::Instant;
-use toolgate_config::Config;
 use toolgate_config::provider::Provider;
 use toolgate_config::secret::Secret;
 use toolgate_config::server::Auth;
@@ -17,9 +16,12 @@ use toolgate_policies::gate::{self, Cleared};
 use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments};
 
 use crate::failure::Failure;
+use crate::gateway::InForce;
+use crate::money::{Money, Order, Prompt, Refused, Tab};
 use crate::provider;
 use crate::targets::{Target, Targets};
 use crate::trace::{Outcome, Round, Rounds};
+use crate::wire::Usage;
 
 /// The longest error body that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -35,7 +37,9 @@ pub struct Ask<'a> {
     /// Outgoing connections.
     pub net: &'a Net,
     /// The configuration in force.
-    pub config: &'a Config,
+    pub in_force: &'a InForce,
+    /// Who counts and writes down what it costs.
+    pub money: &'a Money,
     /// What is known of the run.
     pub run: &'a RunFacts,
     /// What the caller's own headers were.
@@ -44,6 +48,43 @@ pub struct Ask<'a> {
     pub stream: bool,
     /// The answer must begin by then.
     pub begin_by: Instant,
+    /// What is sent, to be counted.
+    pub prompt: Prompt<'a>,
+    /// How long the caller, or the model's `params`, let the answer be.
+    pub output_limit: Option<u64>,
+    /// How many answers are asked for at once.
+    pub answers: u64,
+}
+
+/// Where a call is written down.
+pub struct Books<'b> {
+    /// The attempts of the run so far.
+    pub rounds: &'b mut Rounds,
+    /// What the run holds and has spent.
+    pub tab: &'b mut Tab,
+    /// Which model call of the run it is, from 1.
+    pub number: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// A limit refused the call; nothing was sent.
+    Refused(Refused),
+    /// It failed.
+    Failed(Failure),
+}
+
+impl From<Refused> for NoAnswer {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl From<Failure> for NoAnswer {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 /// An answer that has begun.
@@ -61,24 +102,25 @@ pub struct Answering {
 }
 
 impl Ask<'_> {
-    /// Asks, again where a second try can help, and the next provider where this one cannot. Every attempt is put into `rounds`; the last one
-    /// is still open when this returns an answer.
+    /// Asks, again where a second try can help, and the next provider where this one cannot. Before a provider is asked, the worst cost of the
+    /// call is set aside. Every attempt is put into the books; the last one is still open when this returns an answer.
     ///
     /// # Errors
     /// Why the last attempt failed.
     pub async fn send(
         &self,
         targets: &mut Targets,
-        compose: impl Fn(&Target) -> Vec<Bytes>,
-        rounds: &mut Rounds,
-    ) -> Result<Answering, Failure> {
+        compose: impl Fn(&Target, Option<u64>) -> Vec<Bytes>,
+        mut books: Books<'_>,
+    ) -> Result<Answering, NoAnswer> {
         loop {
-            let failure = match self.send_to(targets.current(), &compose, rounds).await {
+            let failure = match self.send_to(targets.current(), &compose, &mut books).await {
                 Ok(answering) => return Ok(answering),
-                Err(failure) => failure,
+                Err(NoAnswer::Refused(refused)) => return Err(refused.into()),
+                Err(NoAnswer::Failed(failure)) => failure,
             };
             if !another_may_do_better(&failure) || Instant::now() >= self.begin_by || !targets.advance() {
-                return Err(failure);
+                return Err(failure.into());
             }
         }
     }
@@ -86,27 +128,49 @@ impl Ask<'_> {
     async fn send_to(
         &self,
         target: &Arc<Target>,
-        compose: &impl Fn(&Target) -> Vec<Bytes>,
-        rounds: &mut Rounds,
-    ) -> Result<Answering, Failure> {
-        let body = Segments::from(compose(target));
+        compose: &impl Fn(&Target, Option<u64>) -> Vec<Bytes>,
+        books: &mut Books<'_>,
+    ) -> Result<Answering, NoAnswer> {
+        let lowered = books.tab.reserve(self.money, &self.order(target)).await?;
+        let body = Segments::from(compose(target, lowered));
         for attempt in 1.. {
-            let call = gate::clear_model(self.config, self.run, &target.provider.name, body.clone())?;
-            rounds.push(opened(target, attempt));
+            let Some(held) = books.tab.held() else { break };
+            let call = gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, body.clone());
+            let call = call.map_err(Failure::from)?;
+            books.open(Round { lowered, ..self.opened(target, attempt) });
             let asked = Instant::now();
             let tried = self.attempt(&target.provider, call, asked).await;
-            let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure) };
-            if let Some(round) = rounds.last_mut() {
-                (round.outcome, round.took) = (outcome, asked.elapsed());
-            }
+            let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure.into()) };
+            books.failed(self.money, outcome, asked.elapsed(), may_have_cost(&failure));
             let pause = wait.unwrap_or_else(|| pause_before(attempt));
             let last = attempt > target.provider.retries || !worth_another_try(outcome) || pause > LONGEST_WAIT;
             if last || Instant::now() + pause >= self.begin_by {
-                return Err(failure);
+                return Err(failure.into());
             }
             tokio::time::sleep(pause).await;
         }
-        Err(Failure::Internal("upstream"))
+        Err(Failure::Internal("upstream").into())
+    }
+
+    fn order<'o>(&'o self, target: &'o Target) -> Order<'o> {
+        let Self { in_force, prompt, output_limit, answers, .. } = *self;
+        Order { in_force, target, prompt, output_limit, answers }
+    }
+
+    fn opened(&self, target: &Arc<Target>, attempt: u32) -> Round {
+        Round {
+            target: Arc::clone(target),
+            attempt,
+            // What is true until something else is known: a run that is dropped here was broken off by its caller, after its prompt was sent.
+            outcome: Outcome::Cancelled,
+            usage: Some(Usage::estimate(self.prompt.bytes(), 0)),
+            estimated: true,
+            cost: None,
+            lowered: None,
+            took: Duration::ZERO,
+            finish_reason: None,
+            tool_calls: Vec::new(),
+        }
     }
 
     async fn attempt(
@@ -144,25 +208,33 @@ impl Ask<'_> {
 
     /// Whose key is shown to the provider: the operator's, or, where bearers pass through, the caller's and no other.
     fn key_for<'k>(&'k self, provider: &'k Provider) -> Option<&'k Secret> {
-        match self.config.auth {
+        match self.in_force.config.auth {
             Auth::Passthrough => self.run.caller.bearer.as_ref(),
             Auth::Keys | Auth::None => provider.api_key.as_ref(),
         }
     }
 }
 
-fn opened(target: &Arc<Target>, attempt: u32) -> Round {
-    Round {
-        target: Arc::clone(target),
-        attempt,
-        // What is true until something else is known: a run that is dropped here was broken off by its caller.
-        outcome: Outcome::Cancelled,
-        took: Duration::ZERO,
-        finish_reason: None,
-        usage: None,
-        estimated: false,
-        tool_calls: Vec::new(),
+impl Books<'_> {
+    fn open(&mut self, round: Round) {
+        self.rounds.push(round);
+        self.tab.sent();
     }
+
+    /// The attempt came to nothing. An error costs nothing; a provider that we stopped waiting for has read the prompt.
+    fn failed(&mut self, money: &Money, outcome: Outcome, took: Duration, may_have_cost: bool) {
+        let Some(round) = self.rounds.last_mut() else { return };
+        (round.outcome, round.took) = (outcome, took);
+        if !may_have_cost {
+            (round.usage, round.estimated) = (None, false);
+        }
+        self.tab.enter(money, self.number, round);
+    }
+}
+
+/// Whether a call that failed before anything came may have been worked on, and so be on the provider's bill.
+fn may_have_cost(failure: &Failure) -> bool {
+    matches!(failure, Failure::UpstreamTimeout("first_byte_timeout"))
 }
 
 async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Option<Duration>) {

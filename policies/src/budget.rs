@@ -128,6 +128,12 @@ pub fn tool_wants(path: &[Arc<Limit>], price: NanoUsd) -> Wanted {
     Wanted { claims: path.iter().filter(counts_money).map(claim).collect(), output: 0, least_output: 0, margin: 1 }
 }
 
+/// Nothing of these budgets: asked, they say whether they know what was used of them.
+pub fn nothing_of(budgets: &[Arc<Limit>]) -> Wanted {
+    let claim = |limit: &Arc<Limit>| Claim { limit: Arc::clone(limit), fixed: 0, each: 0, forced: true, rough: false };
+    Wanted { claims: budgets.iter().map(claim).collect(), output: 0, least_output: 0, margin: 1 }
+}
+
 /// Whether a limit is held as long as its run, and not from call to call.
 pub fn is_of_the_run(what: &What) -> bool {
     matches!(what, What::Budget(Unit::Requests, ..) | What::RequestRate | What::Concurrent)

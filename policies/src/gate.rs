@@ -12,6 +12,7 @@ use toolgate_config::secret::Secret;
 use toolgate_config::server::{Auth, Enforcement};
 use toolgate_config::tool::Tool;
 
+use crate::counters::Hold;
 use crate::facts::{Caller, RunFacts};
 use crate::zone::{self, Mark};
 use crate::{egress, grant};
@@ -268,12 +269,18 @@ pub fn clear_tool<C: AsksForTool>(config: &Config, run: &RunFacts, call: C) -> R
     }
 }
 
-/// May this transcript go to that provider now?
+/// May this transcript go to that provider now? `_held` is what every limit on its path has set aside for it: without that nothing leaves.
 ///
 /// # Errors
 /// [`Refused::UnknownKey`] when the caller's key has gone since the run began; [`Refused::ModelNotAllowed`] when the run has read what the
 /// provider may not see by the file now in force.
-pub fn clear_model<M>(config: &Config, run: &RunFacts, provider: &ProviderName, ask: M) -> Result<Cleared<M>, Refused> {
+pub fn clear_model<M>(
+    config: &Config,
+    run: &RunFacts,
+    provider: &ProviderName,
+    _held: &Hold,
+    ask: M,
+) -> Result<Cleared<M>, Refused> {
     if run.caller.key.is_some() && grant::key_of(config, &run.caller).is_none() {
         return Err(Refused::UnknownKey);
     }

@@ -75,6 +75,25 @@ pub struct Limit {
     pub most: u64,
 }
 
+impl Limit {
+    /// What it is, for people: `key shop: usd per day`.
+    pub fn described(&self) -> String {
+        let what = match &self.id.what {
+            What::Budget(unit, per, _) if *per == Per::Total => format!("{} in total", unit.as_str()),
+            What::Budget(unit, per, _) => format!("{} per {}", unit.as_str(), per.as_str()),
+            What::RequestRate => "requests per minute".to_owned(),
+            What::TokenRate => "tokens per minute".to_owned(),
+            What::Concurrent => "concurrent requests".to_owned(),
+        };
+        match &self.id.scope {
+            Scope::Everybody => format!("everybody: {what}"),
+            Scope::Model(model) => format!("model {model}: {what}"),
+            Scope::Key(key) => format!("key {key}: {what}"),
+            Scope::User(key, _) => format!("user of key {key}: {what}"),
+        }
+    }
+}
+
 /// The limits of a configuration, ready for requests.
 #[derive(Debug, Default)]
 pub struct Limits {
@@ -100,6 +119,12 @@ impl Limits {
         path.extend([&self.everybody[..], of_model, of_key].into_iter().flatten().cloned());
         path.extend(of_user(config, caller));
         path
+    }
+
+    /// The caller's own: those of its key, and of its end user.
+    pub fn own(&self, config: &Config, caller: &Caller) -> Vec<Arc<Limit>> {
+        let of_key = caller.key.as_ref().and_then(|key| self.keys.get(key)).into_iter().flatten().cloned();
+        of_key.chain(of_user(config, caller)).collect()
     }
 
     /// Every limit but those of end users.

@@ -8,6 +8,7 @@ use clap::Args;
 use super::{Failure, File, load};
 use crate::callers::Callers;
 use crate::gateway::Gateway;
+use crate::money::Closed;
 use crate::reload::Reloader;
 use crate::server::{self, Certificates, Start};
 use crate::telemetry::log;
@@ -30,7 +31,7 @@ pub(super) fn run(command: &Serve) -> Result<(), Failure> {
     let config = load(&command.file.config)?;
     log::start(config.telemetry.log, level);
     raise_file_limit();
-    let (gateway, departures) = Gateway::new(config).map_err(|error| Failure::Input(error.to_string()))?;
+    let (gateway, departures) = Gateway::open(config).map_err(|Closed(why)| Failure::Dependency(why))?;
     let tls = gateway.config().server.tls.as_ref().map(Certificates::read).transpose();
     let certificates = tls.map_err(Failure::Input)?.map(Arc::new);
     let start = Start {

@@ -31,6 +31,7 @@ use self::paint::Paint;
 use crate::callers::Callers;
 use crate::cli::print;
 use crate::gateway::Gateway;
+use crate::money::Closed;
 use crate::reload::Reloader;
 use crate::server::{self, Listening, Start};
 
@@ -132,7 +133,7 @@ fn start(folder: &Folder) -> Result<Start<Callers>, Trouble> {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         Trouble::Input(faults.join("\n"))
     })?;
-    let (gateway, departures) = Gateway::new(config).map_err(|error| Trouble::Input(error.to_string()))?;
+    let (gateway, departures) = Gateway::open(config).map_err(|Closed(why)| Trouble::Dependency(why))?;
     Ok(Start {
         callers: Arc::new(Callers::new(Arc::clone(&gateway))),
         reloader: Arc::new(Reloader::new(Arc::clone(&gateway), file, None)),

@@ -23,6 +23,15 @@ pub fn headers(provider: &Provider, key: Option<&Secret>, is_callers_own: bool, 
     }
 }
 
+/// The member of a request that limits how long its answer may be.
+pub fn output_limit(provider: &Provider) -> &'static str {
+    match provider.kind {
+        // The old name is refused by the models that reason.
+        ProviderKind::OpenAi => "max_completion_tokens",
+        ProviderKind::OpenAiCompatible => "max_tokens",
+    }
+}
+
 /// The headers of an answer that may reach the caller.
 pub fn passed_on(answer: &HeaderMap) -> HeaderMap {
     openai::passed_on(answer)

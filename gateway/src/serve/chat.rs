@@ -42,13 +42,13 @@ pub(super) async fn serve(
     }
     let mut run = Run::open(gateway, &in_force, model, caller, headers, request, &wishes, outlet, record)?;
     if wishes.dry_run {
-        return run.dry_run();
+        return run.dry_run().await;
     }
     loop {
         match run.turn() {
             Turn::Ask(round) => run.ask(round).await?,
             Turn::Run(calls) => run.run_tools(calls).await,
-            Turn::Done(ending) => return run.end(ending),
+            Turn::Done(ending) => return run.end(ending).await,
         }
     }
 }

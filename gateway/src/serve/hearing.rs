@@ -64,6 +64,7 @@ pub(super) fn answer_of(mut reply: Reply, prompt_bytes: usize, round: u32) -> (R
         finish: Finish::from_raw(reply.finish()),
         usage: reported.unwrap_or_else(|| Usage::estimate(prompt_bytes, reply.content().map_or(0, str::len))),
         estimated: reported.is_none(),
+        cost: 0,
     };
     (reply, answer)
 }
@@ -143,6 +144,7 @@ impl Hearing {
             if let Some(round) = record.run.rounds.last_mut() {
                 round.outcome = Outcome::Cut;
             }
+            record.enter();
             Failure::Upstream("the provider's stream ended before its answer did".to_owned())
         })
     }
@@ -201,16 +203,21 @@ pub(super) fn settled<T>(record: &mut Recording, asked: Instant, result: Result<
         round.took = asked.elapsed();
         round.outcome = result.as_ref().map_or_else(|(_, outcome)| *outcome, |_| Outcome::Ok);
     }
+    if result.is_err() {
+        record.enter();
+    }
     result.map_err(|(failure, _)| failure)
 }
 
-/// Puts what a model said into the entry of its call.
-pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>) {
-    if let Some(round) = record.run.rounds.last_mut() {
-        round.usage = Some(answer.usage);
-        round.estimated = answer.estimated;
-        round.finish_reason = finish.map(reason);
-    }
+/// Puts what a model said into the entry of its call, and the call onto the tab. Returns what it cost in nano-dollars, as far as that is
+/// known.
+pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>) -> u64 {
+    let Some(round) = record.run.rounds.last_mut() else { return 0 };
+    round.usage = Some(answer.usage);
+    round.estimated = answer.estimated;
+    round.finish_reason = finish.map(reason);
+    record.enter();
+    record.run.rounds.last().and_then(|round| round.cost).unwrap_or_default().0
 }
 
 /// A raw finish reason as a trace has it. The usual ones are not kept once more for each run.

@@ -2,6 +2,8 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
+use toolgate_config::money::NanoUsd;
+
 use crate::reply::Whole;
 use crate::talk::{Ending, Talk, Words};
 use crate::wire::{Reply, finish, object};
@@ -11,8 +13,19 @@ const REASON: HeaderName = HeaderName::from_static("x-toolgate-reason");
 const ROUNDS: HeaderName = HeaderName::from_static("x-toolgate-rounds");
 const TOOL_CALLS: HeaderName = HeaderName::from_static("x-toolgate-tool-calls");
 
+const COST: HeaderName = HeaderName::from_static("x-toolgate-cost-usd");
+
+/// What is told of a run.
+pub(super) struct Told<'t> {
+    /// How it went.
+    pub(super) talk: &'t Talk,
+    /// What it cost; `None`: of a part of it nobody knows.
+    pub(super) cost: Option<NanoUsd>,
+}
+
 /// The completion that the caller gets.
-pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str) -> Whole {
+pub(super) fn completion(reply: &Reply, ending: Ending, told: &Told<'_>, model: &str) -> Whole {
+    let talk = told.talk;
     // Of a single round the provider's own usage stands as it came.
     let usage = (talk.asked() > 1).then(|| talk.usage().render());
     let body = match ending.words {
@@ -21,12 +34,13 @@ pub(super) fn completion(reply: &Reply, ending: Ending, talk: &Talk, model: &str
         Words::Instead(sentence) => reply.ending(&object::quoted(sentence), finish::LENGTH).render(model, usage.as_deref()),
     };
     let mut whole = Whole::json(body);
-    tell(ending, talk, whole.response.headers_mut());
+    tell(ending, told, whole.response.headers_mut());
     whole
 }
 
 /// Tells how the run went, in headers that are sent when it is over.
-fn tell(ending: Ending, talk: &Talk, headers: &mut HeaderMap) {
+fn tell(ending: Ending, told: &Told<'_>, headers: &mut HeaderMap) {
+    let talk = told.talk;
     let status = if ending.truncated.is_some() { "truncated" } else { "completed" };
     headers.insert(STATUS, HeaderValue::from_static(status));
     if let Some(reason) = ending.truncated {
@@ -34,4 +48,7 @@ fn tell(ending: Ending, talk: &Talk, headers: &mut HeaderMap) {
     }
     headers.insert(ROUNDS, HeaderValue::from(talk.asked()));
     headers.insert(TOOL_CALLS, HeaderValue::from(talk.executed()));
+    if let Some(cost) = told.cost.and_then(|cost| HeaderValue::try_from(cost.to_string()).ok()) {
+        headers.insert(COST, cost);
+    }
 }

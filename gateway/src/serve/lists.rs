@@ -4,13 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use toolgate_config::Config;
+use toolgate_config::limit::Unit;
+use toolgate_config::money::NanoUsd;
+use toolgate_policies::counters::BudgetReading;
 use toolgate_policies::facts::Caller;
+use toolgate_policies::limits::{Limit, What};
 use toolgate_policies::{gate, grant};
 
 use crate::failure::Failure;
 use crate::gateway::Gateway;
+use crate::money::Closed;
 use crate::reply::Whole;
-use crate::trace::{Run, TraceId};
+use crate::trace::{Run, TraceId, usd};
 
 /// `GET /v1/models`: every named model that the caller may use.
 pub(super) fn models(config: &Config, caller: &Caller) -> Whole {
@@ -41,6 +46,35 @@ pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &st
     let may_see = |run: &Run| is_admin || run.caller.as_ref().is_some_and(|owner| is_own(owner, caller));
     let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id, may_see)).ok_or(Failure::NotFound)?;
     Ok(Whole::json(run.to_json().to_string()))
+}
+
+/// `GET /toolgate/spend`: how the caller's own budgets stand; those of its end user too, where it names one.
+pub(super) async fn spend(gateway: &Gateway, caller: &Caller) -> Result<Whole, Failure> {
+    let in_force = gateway.in_force();
+    let own = in_force.limits.own(&in_force.config, caller);
+    let readings = gateway.money.read(&own).await.map_err(|Closed(why)| Failure::Closed(why))?;
+    let budgets: Vec<Value> = readings.iter().map(budget_json).collect();
+    Ok(Whole::json(json!({ "object": "toolgate.spend", "budgets": budgets }).to_string()))
+}
+
+fn budget_json(reading: &BudgetReading) -> Value {
+    let Limit { id, most } = &*reading.limit;
+    let What::Budget(unit, per, _) = &id.what else { return Value::Null };
+    let amount = |count: u64| match unit {
+        Unit::Usd => usd(NanoUsd(count)),
+        Unit::Tokens | Unit::Requests => count.into(),
+    };
+    json!({
+        "scope": id.scope.as_str(),
+        "name": id.scope.name(),
+        "per": per.as_str(),
+        "unit": unit.as_str(),
+        "limit": amount(*most),
+        "used": amount(reading.used),
+        "held": amount(reading.held),
+        "left": amount(most.saturating_sub(reading.used).saturating_sub(reading.held)),
+        "reset": reading.resets.map(|moment| moment.to_string()),
+    })
 }
 
 /// A key that names an end user sees what that one did; a key by itself sees whatever was done with it.

@@ -88,7 +88,10 @@ async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet,
         Ok(_) => answered(serve(&gateway, request, &outlet, &mut record)).await,
         Err(failure) => Err(failure.clone()),
     };
-    served.unwrap_or_else(|failure| failed(&failure, &outlet, &mut record))
+    match served {
+        Ok(ended) => ended,
+        Err(failure) => failed(&failure, &outlet, &mut record).await,
+    }
 }
 
 /// What a request comes to, and if it is to a panic: that is a fault of ours, and is answered like one.
@@ -115,13 +118,17 @@ async fn serve(
         Route::Models => lists::models(&config, &caller),
         Route::Model(id) => lists::model(&config, &caller, id)?,
         Route::Trace(id) => lists::trace(gateway, &config, &caller, id)?,
+        Route::Spend => lists::spend(gateway, &caller).await?,
     };
     record.close(Status::Completed, 200);
     Ok(Ended::Whole(list))
 }
 
 /// A failure as the caller sees it: with its status while nothing was sent; after that as one event, and no end mark.
-fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
+async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
+    if let Err(unsettled) = record.settled().await {
+        tracing::error!(trace = %record.run.id, why = unsettled.for_log(), "what a failed request spent is not on the disk yet");
+    }
     tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");
     record.run.first_byte.get_or_insert(record.began().elapsed());
     if outlet.has_begun() {

@@ -6,8 +6,10 @@ use tokio::time::Instant;
 use toolgate_policies::gate::Reason;
 use tracing::info;
 
+use crate::failure::Failure;
 use crate::gateway::Gateway;
-use crate::telemetry::metrics::{Metrics, Tokens, model_label};
+use crate::money::{Closed, Refused, Tab};
+use crate::telemetry::metrics::{Metrics, Spender, Tokens, model_label};
 use crate::trace::{self, Refusal, Run, Status, ToolCall, TraceId};
 use crate::wire::Usage;
 
@@ -19,11 +21,13 @@ pub(super) struct Recording {
     closed: bool,
     /// What is known so far.
     pub(super) run: Run,
+    /// What it holds and has spent, once it is known who pays.
+    pub(super) tab: Option<Tab>,
 }
 
 impl Recording {
     pub(super) fn begin(gateway: &Arc<Gateway>, id: TraceId) -> Self {
-        Self { gateway: Arc::clone(gateway), began: Instant::now(), closed: false, run: Run::begin(id) }
+        Self { gateway: Arc::clone(gateway), began: Instant::now(), closed: false, run: Run::begin(id), tab: None }
     }
 
     /// When the request began.
@@ -34,6 +38,38 @@ impl Recording {
     /// The tool calls of the round under way.
     pub(super) fn calls(&mut self) -> Option<&mut Vec<ToolCall>> {
         self.run.rounds.last_mut().map(|round| &mut round.tool_calls)
+    }
+
+    /// Waits until all that was spent is on the disk, and gives back what the run held. The last byte of an answer leaves after this.
+    ///
+    /// # Errors
+    /// [`Failure::Closed`]: nobody gets an answer whose cost is not written down.
+    pub(super) async fn settled(&mut self) -> Result<(), Failure> {
+        match &mut self.tab {
+            Some(tab) => tab.settled(&self.gateway.money).await.map_err(|Closed(why)| Failure::Closed(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// A model call has ended, as its entry says: what it used goes onto the tab.
+    pub(super) fn enter(&mut self) {
+        if let (Some(tab), Some(round)) = (&mut self.tab, self.run.rounds.last_mut()) {
+            tab.enter(&self.gateway.money, self.run.asked, round);
+        }
+    }
+
+    /// A limit or a missing price refused something: the trace says which, and the metrics count it.
+    pub(super) fn refused(&mut self, refused: &Refused) {
+        match refused {
+            Refused::By(denied) => {
+                self.run.notes.push(format!("refused by {}", denied.limit.described()).into());
+                self.run.denied.push(Arc::clone(&denied.limit));
+            }
+            Refused::Unpriced => {
+                self.run.notes.push("refused: a budget in USD applies, and the model's price is not known".into())
+            }
+            Refused::Closed(Closed(why)) => self.run.notes.push(format!("refused: {why}").into()),
+        }
     }
 
     /// The request is over, and this is how.
@@ -54,7 +90,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if !self.closed {
             let run = self.take();
-            self.gateway.departed(run);
+            self.gateway.departed(run, self.tab.take());
         }
     }
 }
@@ -80,6 +116,7 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         metrics.truncated(reason.as_str());
     }
     count_withheld(metrics, run);
+    run.denied.iter().for_each(|limit| metrics.denied_by(limit));
     if run.asked > 0 {
         metrics.rounds(model, run.asked);
     }
@@ -89,8 +126,12 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         if let Some(usage) = &round.usage {
             metrics.tokens(provider, label, key, tokens(usage));
         }
+        metrics.spend(Spender { provider, model: label, key }, round.cost);
         for call in &round.tool_calls {
             count_call(metrics, call);
+            if let Some(cost) = call.cost {
+                metrics.spend(Spender { provider: "", model, key }, Some(cost));
+            }
         }
     }
 }
@@ -117,8 +158,10 @@ fn count_call(metrics: &Metrics, call: &ToolCall) {
 }
 
 fn tokens(usage: &Usage) -> Tokens {
-    let cached = usage.cached().min(usage.prompt);
-    Tokens { fresh: usage.prompt - cached, cached, output: usage.completion, reasoning: usage.reasoning() }
+    let billed = usage.billed();
+    // What was written into the provider's cache was fresh.
+    let fresh = billed.fresh.saturating_add(billed.cache_write);
+    Tokens { fresh, cached: billed.cached, output: billed.output, reasoning: usage.reasoning() }
 }
 
 fn log(run: &Run, key: &str) {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::Instant;
-use toolgate_config::model::Model;
+use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate;
@@ -16,21 +16,23 @@ use toolgate_policies::zone::Mark;
 use toolgate_tools::toolbox::Call;
 
 use super::hearing::{self, Hearing};
-use super::last_words::completion;
+use super::last_words::{Told, completion};
 use super::record::Recording;
 use super::screen::{RunUsage, Screen};
 use super::tools;
 use crate::failure::Failure;
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
+use crate::money::{Order, Payer, Prompt, Refused, Tab, rate_headers};
+use crate::provider;
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
 use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
-use crate::trace::{Status, verdict_json};
-use crate::upstream::{Answering, Ask};
-use crate::wire::request::ToolChoice;
-use crate::wire::{Reply, Request, Round, Splice, Usage, object};
+use crate::trace::{Status, usd, verdict_json};
+use crate::upstream::{Answering, Ask, Books, NoAnswer};
+use crate::wire::request::{OutputLimit, ToolChoice};
+use crate::wire::{Reply, Request, Round, Splice, object};
 
 /// What the closing call of a run has left when the run's own time is over.
 const CLOSING_TIME: Duration = Duration::from_secs(30);
@@ -50,6 +52,7 @@ pub(super) struct Run<'r> {
     talk: Talk,
     /// The messages of earlier rounds as they are appended to the transcript, each with its comma.
     added: Vec<Bytes>,
+    outlet: Outlet,
     screen: Screen,
     last: Last,
     /// The time limit of a run without tools.
@@ -76,7 +79,7 @@ impl<'r> Run<'r> {
         outlet: &Outlet,
         record: &'r mut Recording,
     ) -> Result<Self, Failure> {
-        let InForce { config, prepared } = in_force;
+        let InForce { config, prepared, .. } = in_force;
         let targets = Targets::of(config, &model);
         let requested = if leaves_no_room(&request, record) { Requested::nothing() } else { wishes.requested.clone() };
         let facts = RunFacts {
@@ -93,9 +96,13 @@ impl<'r> Run<'r> {
             return Err(Failure::InvalidRequest("tool_choice", why.to_owned()));
         }
         let max_rounds = wishes.max_rounds.map_or(model.caps.max_rounds, |wish| wish.min(model.caps.max_rounds));
-        let limits = Limits { max_rounds, max_calls: model.caps.max_calls, max_time: model.caps.max_time };
+        let Caps { max_calls, max_time, max_cost, .. } = model.caps;
+        let limits = Limits { max_rounds, max_calls, max_time, max_cost: max_cost.map(|most| most.0) };
+        let label: Arc<str> = model_label(config, model.name.as_str()).into();
+        record.tab = Some(Tab::open(Payer { trace: record.run.id, caller: facts.caller.clone(), model: label }));
         Ok(Self {
             talk: Talk::new(limits, !offer.is_empty()),
+            outlet: outlet.clone(),
             screen: Screen::new(outlet.clone(), object::quoted(&request.model)),
             system: prepared.system(model_label(config, model.name.as_str())).cloned(),
             request_timeout: config.server.request_timeout,
@@ -123,28 +130,58 @@ impl<'r> Run<'r> {
             self.added.push(Bytes::from(format!(",{message}")));
         }
         self.record.run.asked += 1;
-        let config = self.gateway.config();
-        let ask = Ask {
-            net: &self.gateway.net,
-            config: &config,
-            run: &self.facts,
-            headers: self.headers,
-            stream: self.request.stream,
-            begin_by: self.begin_by(round),
-        };
-        let compose =
-            |target: &Target| self.request.compose(&splice(target, &self.model, &self.system, &self.offer), round, &self.added);
-        let answering = match ask.send(&mut self.targets, compose, &mut self.record.run.rounds).await {
+        let in_force = self.gateway.in_force();
+        let answering = match self.send(&in_force, round).await {
             Ok(answering) => answering,
-            Err(failure) => return self.out_of_time(failure),
+            Err(NoAnswer::Failed(failure)) => return self.out_of_time(failure),
+            Err(NoAnswer::Refused(refused)) => return self.refused(refused),
         };
         if answering.is_stream { self.listen(answering, round).await } else { self.read(answering, round).await }
     }
 
+    async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
+        let begin_by = self.begin_by(round);
+        let Self { request, model, system, offer, added, outlet, .. } = self;
+        let tools = if round == Round::Closing { &Bytes::new() } else { &*offer };
+        let ask = Ask {
+            net: &self.gateway.net,
+            in_force,
+            money: &self.gateway.money,
+            run: &self.facts,
+            headers: self.headers,
+            stream: request.stream,
+            begin_by,
+            prompt: Prompt { system: system.as_ref(), transcript: request.transcript(), added, tools },
+            output_limit: request.output_limit.or_else(|| params_limit(&model.params)),
+            answers: request.answers,
+        };
+        let compose = |target: &Target, lowered| request.compose(&splice(target, model, system, offer, lowered), round, added);
+        let Recording { run, tab, .. } = &mut *self.record;
+        let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
+        let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
+        if run.asked == 1 {
+            outlet.set_head(rate_headers(tab.rates()));
+        }
+        sent
+    }
+
+    /// A limit is in the way of the next call: the end of a run that has something to show, a failure of one that has not begun.
+    fn refused(&mut self, refused: Refused) -> Result<(), Failure> {
+        self.record.refused(&refused);
+        self.record.run.asked -= 1;
+        let by_budget = matches!(&refused, Refused::By(_));
+        if by_budget && self.talk.ran_out_of_budget() { Ok(()) } else { Err(Failure::of_money(refused, &self.request.model)) }
+    }
+
     /// Runs the calls that the model asked for, and tells the talk what came of them.
     pub(super) async fn run_tools(&mut self, calls: Vec<Call>) {
-        let (parallel, not_after) = (self.model.caps.parallel, self.ends_at());
-        let learned = tools::run(self.gateway, &mut self.facts, calls, parallel, not_after, self.record).await;
+        let running = tools::Running {
+            gateway: self.gateway,
+            parallel: self.model.caps.parallel,
+            not_after: self.ends_at(),
+            cost_left: self.talk.cost_left(),
+        };
+        let learned = tools::run(running, &mut self.facts, calls, self.record).await;
         if let Some(entries) = self.record.calls() {
             entries.extend(tools::barred(&self.talk));
         }
@@ -152,13 +189,16 @@ impl<'r> Run<'r> {
     }
 
     /// The run is over: the answer, or the rest of it.
-    pub(super) fn end(self, ending: Ending) -> Result<Ended, Failure> {
+    pub(super) async fn end(self, ending: Ending) -> Result<Ended, Failure> {
         let status = ending.truncated.map_or(Status::Completed, Status::Truncated);
         let (mut screen, record) = (self.screen, self.record);
+        record.settled().await?;
+        let cost = record.tab.as_ref().and_then(Tab::cost);
         match self.last {
             Last::Nothing => Err(Failure::Internal("the end of a run")),
             Last::Whole(reply, headers) => {
-                let whole = completion(&reply, ending, &self.talk, &object::quoted(&self.request.model)).with_headers(headers);
+                let whole = completion(&reply, ending, &Told { talk: &self.talk, cost }, &object::quoted(&self.request.model));
+                let whole = whole.with_headers(headers);
                 record.close(status, 200);
                 Ok(Ended::Whole(whole))
             }
@@ -172,10 +212,23 @@ impl<'r> Run<'r> {
     }
 
     /// In place of a run: what would be sent, and what the gate says.
-    pub(super) fn dry_run(self) -> Result<Ended, Failure> {
+    pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
         let target = self.targets.current();
-        let body = self.request.compose(&splice(target, &self.model, &self.system, &self.offer), Round::First, &[]).concat();
-        let estimate = Usage::estimate(body.len(), 0);
+        let splice = splice(target, &self.model, &self.system, &self.offer, None);
+        let body = self.request.compose(&splice, Round::First, &[]).concat();
+        let order = Order {
+            in_force: &self.gateway.in_force(),
+            target,
+            prompt: Prompt {
+                system: self.system.as_ref(),
+                transcript: self.request.transcript(),
+                added: &[],
+                tools: &self.offer,
+            },
+            output_limit: self.request.output_limit.or_else(|| params_limit(&self.model.params)),
+            answers: self.request.answers,
+        };
+        let estimate = order.exact(true).await;
         let upstream: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| Failure::Internal("a dry run"))?;
         let answer = json!({
             "object": "toolgate.dry_run",
@@ -183,7 +236,7 @@ impl<'r> Run<'r> {
             "provider": target.provider.name.as_str(),
             "upstream_request": null,
             "gate": self.record.run.gate.iter().map(verdict_json).collect::<Vec<_>>(),
-            "estimate": { "input_tokens": estimate.prompt, "max_cost_usd": null },
+            "estimate": { "input_tokens": estimate.prompt, "max_cost_usd": estimate.worst_cost().map(usd) },
         });
         // Spliced in as text: a value in between would round the caller's numbers.
         let edits = [object::Edit::Set("upstream_request", upstream.get())];
@@ -208,8 +261,8 @@ impl<'r> Run<'r> {
         if self.request.stream {
             return self.show_whole(&reply, round, &provider);
         }
-        let (reply, answer) = hearing::answer_of(reply, self.prompt_bytes(), self.talk.asked());
-        hearing::note(self.record, &answer, reply.finish());
+        let (reply, mut answer) = hearing::answer_of(reply, self.prompt_bytes(), self.talk.asked());
+        answer.cost = hearing::note(self.record, &answer, reply.finish());
         self.record.run.first_byte = Some(self.record.began().elapsed());
         self.last = Last::Whole(Box::new(reply), headers);
         self.talk.heard(answer).map_err(said_nothing)
@@ -233,9 +286,9 @@ impl<'r> Run<'r> {
     }
 
     fn heard(&mut self, hearing: Hearing) -> Result<(), Failure> {
-        let (answer, left) = hearing.end(self.record, self.talk.asked())?;
+        let (mut answer, left) = hearing.end(self.record, self.talk.asked())?;
         let finish = left.finish.as_ref().and_then(|chunk| chunk.finish().map(str::to_owned));
-        hearing::note(self.record, &answer, finish.as_deref());
+        answer.cost = hearing::note(self.record, &answer, finish.as_deref());
         self.last = Last::Streamed(Box::new(left));
         self.talk.heard(answer).map_err(said_nothing)
     }
@@ -272,15 +325,33 @@ impl<'r> Run<'r> {
 fn leaves_no_room(request: &Request, record: &mut Recording) -> bool {
     let reasons = [
         (request.own_tools, "the request brings its own tools: it is served with those alone"),
-        (request.several, "the request asks for several answers at once: no tools are offered"),
+        (request.answers > 1, "the request asks for several answers at once: no tools are offered"),
         (request.legacy_functions, "the request uses the functions of old: no tools are offered"),
     ];
-    record.run.notes.extend(reasons.iter().filter(|(applies, _)| *applies).map(|(_, note)| note));
+    record.run.notes.extend(reasons.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).into()));
     reasons.iter().any(|(applies, _)| *applies)
 }
 
-fn splice<'s>(target: &'s Target, model: &'s Model, system: &'s Option<Bytes>, offer: &Bytes) -> Splice<'s> {
-    Splice { upstream_model: &target.upstream_model, system: system.as_deref(), params: &model.params, tools: offer.clone() }
+fn splice<'s>(
+    target: &'s Target,
+    model: &'s Model,
+    system: &'s Option<Bytes>,
+    offer: &Bytes,
+    lowered: Option<u64>,
+) -> Splice<'s> {
+    let member = provider::output_limit(&target.provider);
+    Splice {
+        upstream_model: &target.upstream_model,
+        system: system.as_deref(),
+        params: &model.params,
+        tools: offer.clone(),
+        output_limit: lowered.map(|tokens| OutputLimit { member, tokens }),
+    }
+}
+
+/// The output limit that the operator gives requests that bring none.
+fn params_limit(params: &Map<String, Value>) -> Option<u64> {
+    ["max_completion_tokens", "max_tokens"].iter().filter_map(|name| params.get(*name)?.as_u64()).max()
 }
 
 fn said_nothing(_: SaidNothing) -> Failure {

@@ -5,6 +5,7 @@ use futures_util::stream;
 use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::tool::Effect;
+use toolgate_policies::counters::Hold;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared, DeniedUse, Judgement, ToolUse};
 use toolgate_tools::bound;
@@ -12,8 +13,8 @@ use toolgate_tools::said::Said;
 use toolgate_tools::toolbox::{Call, Outcome, Output, Toolbox};
 
 use super::record::Recording;
-use crate::gateway::Gateway;
-use crate::talk::{Learned, Talk};
+use crate::gateway::{Gateway, InForce};
+use crate::talk::{Learned, Talk, Truncation};
 use crate::trace::{Refusal, ToolCall};
 
 /// How much of an id or a name that a model made up is kept, in bytes.
@@ -22,30 +23,106 @@ const LONGEST_NAME: usize = 256;
 /// A call that the gate let through, or did not.
 type Asked = Result<Cleared<ToolUse<Call>>, Box<DeniedUse<Call>>>;
 
+/// What the calls of a round are run with.
+pub(super) struct Running<'r> {
+    /// What all requests share.
+    pub(super) gateway: &'r Gateway,
+    /// How many calls that only read run side by side.
+    pub(super) parallel: usize,
+    /// When the run's time is over.
+    pub(super) not_after: Instant,
+    /// What is left of the run's own cost cap, in nano-dollars.
+    pub(super) cost_left: Option<u64>,
+}
+
 /// Runs the calls of a round, until `not_after` at the latest. Neighbours that only read run side by side, up to `parallel` of them; writes
 /// run alone, in their place. The gate is asked before each such batch, with the mark that all earlier results have left.
 pub(super) async fn run(
-    gateway: &Gateway,
+    mut running: Running<'_>,
     facts: &mut RunFacts,
     calls: Vec<Call>,
-    parallel: usize,
-    not_after: Instant,
     record: &mut Recording,
 ) -> Vec<Learned> {
     let mut learned = Vec::with_capacity(calls.len());
-    let Some(entries) = record.calls() else { return learned };
-    for batch in batches(&gateway.config(), calls) {
-        let config = gateway.config();
-        let first = entries.len();
-        let asked: Vec<Asked> = batch.into_iter().map(|call| gate::clear_tool(&config, facts, call)).collect();
-        entries.extend(asked.iter().map(opened));
-        let running = asked.into_iter().map(|asked| one(&gateway.toolbox, asked, not_after));
-        let outputs: Vec<Output> = stream::iter(running).buffered(parallel.max(1)).collect().await;
-        for (output, entry) in outputs.into_iter().zip(&mut entries[first..]) {
-            learned.push(judged(&gateway.config(), facts, output, entry));
-        }
+    for batch in batches(&running.gateway.config(), calls) {
+        learned.extend(running.batch(facts, batch, record).await);
     }
     learned
+}
+
+impl Running<'_> {
+    async fn batch(&mut self, facts: &mut RunFacts, batch: Vec<Call>, record: &mut Recording) -> Vec<Learned> {
+        let in_force = self.gateway.in_force();
+        let asked: Vec<Asked> = batch.into_iter().map(|call| gate::clear_tool(&in_force.config, facts, call)).collect();
+        let opened: Vec<ToolCall> = asked.iter().map(opened).collect();
+        let mut paid = Vec::with_capacity(asked.len());
+        for entry in &opened {
+            paid.push(self.pay(&in_force, entry, record).await);
+        }
+        let first = record.calls().map_or(0, |entries| {
+            entries.extend(opened);
+            entries.len() - asked.len()
+        });
+        let may_run = paid.iter().map(|paid| !matches!(paid, Paid::Not(_))).collect::<Vec<_>>();
+        let running = asked.into_iter().zip(may_run).map(|(asked, may)| one(&self.gateway.toolbox, asked, may, self.not_after));
+        let outputs: Vec<Output> = stream::iter(running).buffered(self.parallel.max(1)).collect().await;
+        let mut learned = Vec::with_capacity(outputs.len());
+        for (at, (output, paid)) in outputs.into_iter().zip(paid).enumerate() {
+            learned.push(self.learn(facts, output, paid, first + at, record));
+        }
+        learned
+    }
+
+    /// Sets the price of a call aside, where it has one: in the run's own cap, and in every budget on the path.
+    async fn pay(&mut self, in_force: &InForce, entry: &ToolCall, record: &mut Recording) -> Paid {
+        let (Some(price), None, Some(tab)) = (entry.price, entry.outcome, &record.tab) else { return Paid::Free };
+        if self.cost_left.is_some_and(|left| left < price.0) {
+            return Paid::Not(Truncation::MaxCost);
+        }
+        match tab.reserve_tool(&self.gateway.money, in_force, price).await {
+            Ok(hold) => {
+                self.cost_left = self.cost_left.map(|left| left.saturating_sub(price.0));
+                Paid::Held(hold)
+            }
+            Err(refused) => {
+                record.refused(&refused);
+                Paid::Not(Truncation::Budget)
+            }
+        }
+    }
+
+    fn learn(&mut self, facts: &mut RunFacts, output: Output, paid: Paid, at: usize, record: &mut Recording) -> Learned {
+        let number = record.run.asked;
+        let Recording { run, tab, .. } = record;
+        let entry = run.rounds.last_mut().and_then(|round| round.tool_calls.get_mut(at));
+        let Some(entry) = entry else { return Learned::said(Said::Failed.about("tool")) };
+        let was_run = output.outcome.was_run();
+        let mut learned = judged(&self.gateway.config(), facts, output, entry);
+        match paid {
+            Paid::Held(hold) if was_run => {
+                if let Some(tab) = tab {
+                    tab.enter_tool(&self.gateway.money, number, entry, Some(hold));
+                }
+                learned.cost = entry.price.map_or(0, |price| price.0);
+            }
+            Paid::Held(_) | Paid::Free => {}
+            Paid::Not(truncation) => {
+                entry.reason = Some(Refusal::Run(truncation));
+                learned.unpaid = Some(truncation);
+            }
+        }
+        learned
+    }
+}
+
+/// Whether a call is paid for.
+enum Paid {
+    /// It costs nothing, or is not run.
+    Free,
+    /// Its price is set aside.
+    Held(Hold),
+    /// Nothing is left to pay for it.
+    Not(Truncation),
 }
 
 /// The calls that a cap or a rule of the talk keeps from being run, as a trace shows them.
@@ -69,8 +146,9 @@ fn batches(config: &Config, calls: Vec<Call>) -> Vec<Vec<Call>> {
     batches
 }
 
-async fn one(toolbox: &Toolbox, asked: Asked, not_after: Instant) -> Output {
+async fn one(toolbox: &Toolbox, asked: Asked, is_paid: bool, not_after: Instant) -> Output {
     match asked {
+        Ok(cleared) if !is_paid => Output::said(Outcome::Refused, &Said::LimitReached, &cleared.get().call.name),
         Ok(cleared) => toolbox.run(cleared, Some(not_after)).await,
         Err(denied) => Output::said(Outcome::Refused, &Said::NotAvailable, &denied.call.name),
     }
@@ -83,10 +161,10 @@ fn judged(config: &Config, facts: &mut RunFacts, output: Output, entry: &mut Too
     entry.egress = output.egress_denied;
     entry.data_class = executed.then_some(output.mark.class);
     match gate::clear_result(config, facts, output) {
-        Judgement::Passed(cleared) => Learned { text: cleared.into_inner().text, executed },
+        Judgement::Passed(cleared) => Learned { executed, ..Learned::said(cleared.into_inner().text) },
         Judgement::Withheld(_) => {
             (entry.outcome, entry.reason) = (Some(Outcome::Refused), Some(Refusal::Gate(gate::Reason::TrustZone)));
-            Learned { text: Said::NotAvailable.about(&entry.tool), executed }
+            Learned { executed, ..Learned::said(Said::NotAvailable.about(&entry.tool)) }
         }
     }
 }
@@ -96,7 +174,7 @@ fn opened(asked: &Asked) -> ToolCall {
     match asked {
         Ok(cleared) => {
             let ToolUse { tool, call, .. } = cleared.get();
-            entry(call, Some(tool.group.name.as_str()), None, None)
+            ToolCall { price: tool.price, ..entry(call, Some(tool.group.name.as_str()), None, None) }
         }
         Err(denied) => {
             let group = denied.tool.as_ref().map(|tool| tool.group.name.as_str());
@@ -117,5 +195,7 @@ fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Opt
         took: std::time::Duration::ZERO,
         bytes: 0,
         data_class: None,
+        price: None,
+        cost: None,
     }
 }

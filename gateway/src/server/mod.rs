@@ -37,6 +37,7 @@ use self::connections::Connections;
 use self::listen::Bound;
 use crate::admin::Admin;
 use crate::gateway::{Departures, Gateway};
+use crate::money::Closed;
 use crate::reload::Reloader;
 
 pub use self::connection::Answer;
@@ -70,9 +71,11 @@ pub fn run<A: Answer>(start: Start<A>) -> Result<(), String> {
 /// As [`run`].
 pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listening) -> G) -> Result<Option<G::Output>, String> {
     let sockets = Sockets::open(&start)?;
+    let gateway = Arc::clone(&start.gateway);
     let callers = runtime_of_callers().map_err(told)?;
     let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(told)?;
     let brought = main.block_on(async {
+        gateway.resume().await.map_err(|Closed(why)| why)?;
         let connections = Arc::new(Connections::default());
         let reception = Reception { answer: start.callers, tls: start.certificates, connections: Arc::clone(&connections) };
         let stop = watch::Sender::new(false);
@@ -96,7 +99,10 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     })?;
     // The requests that are cut now still have their records settled, by a task of the main thread.
     callers.shutdown_timeout(LAST_MOMENT);
-    main.block_on(async { sleep(LAST_WORDS).await });
+    main.block_on(async {
+        sleep(LAST_WORDS).await;
+        gateway.money.ledger.close().await;
+    });
     Ok(brought)
 }
 

@@ -161,6 +161,7 @@ impl Listening {
             finish: self.finish,
             usage: self.usage.unwrap_or_else(counted),
             estimated: self.usage.is_none(),
+            cost: 0,
             calls: self.calls.finish(round),
         };
         Ok((answer, self.left))

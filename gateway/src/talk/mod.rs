@@ -26,6 +26,8 @@ pub struct Limits {
     pub max_calls: u32,
     /// Time from the start.
     pub max_time: Duration,
+    /// What it may cost, in nano-dollars.
+    pub max_cost: Option<u64>,
 }
 
 /// What to do next.
@@ -56,6 +58,8 @@ pub struct Answer {
     pub usage: Usage,
     /// The usage was counted here, not by the provider.
     pub estimated: bool,
+    /// What it cost, in nano-dollars, as far as that is known.
+    pub cost: u64,
 }
 
 /// What a call came to.
@@ -65,6 +69,17 @@ pub struct Learned {
     pub text: String,
     /// It was executed, however that went.
     pub executed: bool,
+    /// What it cost, in nano-dollars.
+    pub cost: u64,
+    /// It was not executed, because nothing was left to pay for it.
+    pub unpaid: Option<Truncation>,
+}
+
+impl Learned {
+    /// A call that came to nothing but a sentence, and cost nothing.
+    pub fn said(text: String) -> Self {
+        Self { text, executed: false, cost: 0, unpaid: None }
+    }
 }
 
 /// Why a run was brought to its end.
@@ -77,6 +92,10 @@ pub enum Truncation {
     MaxCalls,
     /// `max_time` was reached.
     MaxTime,
+    /// `max_cost_usd` was reached.
+    MaxCost,
+    /// A budget has no room for more.
+    Budget,
     /// A call was about to give the same result for the third time.
     RepeatedCall,
 }
@@ -88,6 +107,8 @@ impl Truncation {
             Self::MaxRounds => "max_rounds",
             Self::MaxCalls => "max_calls",
             Self::MaxTime => "max_time",
+            Self::MaxCost => "max_cost",
+            Self::Budget => "budget",
             Self::RepeatedCall => "repeated_call",
         }
     }
@@ -129,6 +150,10 @@ pub struct Talk {
     calls: u32,
     executed: u32,
     usage: Usage,
+    /// In nano-dollars.
+    cost: u64,
+    /// The last round said something.
+    has_text: bool,
     repeats: Repeats,
 }
 
@@ -165,6 +190,8 @@ impl Talk {
             calls: 0,
             executed: 0,
             usage: Usage::default(),
+            cost: 0,
+            has_text: false,
             repeats: Repeats::default(),
         }
     }
@@ -202,6 +229,24 @@ impl Talk {
         }
     }
 
+    /// The budgets have no room for the next model call: the run ends with what was said so far. Whether it can: not where nothing was asked
+    /// yet, which is a refusal.
+    #[must_use]
+    pub fn ran_out_of_budget(&mut self) -> bool {
+        if self.asked == 0 || !matches!(self.stage, Stage::Asking { .. }) {
+            return false;
+        }
+        let sentence = "A budget has no room for the rest of this answer.";
+        let words = if self.has_text { Words::WithoutCalls } else { Words::Instead(sentence) };
+        self.stage = Stage::Done(Ending { truncated: Some(Truncation::Budget), words });
+        true
+    }
+
+    /// What is left of `max_cost_usd`, in nano-dollars; `None`: there is no such cap.
+    pub fn cost_left(&self) -> Option<u64> {
+        self.limits.max_cost.map(|most| most.saturating_sub(self.cost))
+    }
+
     /// Takes what the model said.
     ///
     /// # Errors
@@ -211,6 +256,8 @@ impl Talk {
         let Stage::Asking { truncated: closed_by, .. } = self.stage else { return Ok(()) };
         self.asked += 1;
         self.usage.add(&answer.usage);
+        self.cost = self.cost.saturating_add(answer.cost);
+        self.has_text = answer.has_text;
         // Half a call is never run, for its whole is not known; whole ones before it are as good as ever.
         let mut is_half = !answer.calls.is_empty() && answer.is_cut && answer.finish == Finish::Length;
         if is_half && answer.calls.len() > 1 {
@@ -233,13 +280,15 @@ impl Talk {
     pub fn learn(&mut self, learned: Vec<Learned>) {
         let Stage::Running(planned) = &mut self.stage else { return };
         let planned = std::mem::take(planned);
-        let closing = self.closing_reason(&planned);
+        self.cost = learned.iter().fold(self.cost, |sum, learned| sum.saturating_add(learned.cost));
+        let unpaid = learned.iter().find_map(|learned| learned.unpaid);
+        let closing = self.closing_reason(&planned, unpaid);
         let mut learned = learned.into_iter();
         for Planned { call, barred } in planned {
             let output = match barred {
-                Some(Truncation::RepeatedCall) => Learned { text: Said::Repeated.about(&call.name), executed: false },
-                Some(_) => Learned { text: Said::LimitReached.about(&call.name), executed: false },
-                None => learned.next().unwrap_or_else(|| Learned { text: Said::Failed.about(&call.name), executed: false }),
+                Some(Truncation::RepeatedCall) => Learned::said(Said::Repeated.about(&call.name)),
+                Some(_) => Learned::said(Said::LimitReached.about(&call.name)),
+                None => learned.next().unwrap_or_else(|| Learned::said(Said::Failed.about(&call.name))),
             };
             if barred.is_none() {
                 self.repeats.note(&call, &output.text);
@@ -298,9 +347,11 @@ impl Talk {
     }
 
     /// Why the next model call is the closing one: a call was barred, or a cap is used up.
-    fn closing_reason(&self, planned: &[Planned]) -> Option<Truncation> {
+    fn closing_reason(&self, planned: &[Planned], unpaid: Option<Truncation>) -> Option<Truncation> {
         let barred = planned.iter().find_map(|planned| planned.barred);
         barred
+            .or(unpaid)
+            .or((self.cost_left() == Some(0)).then_some(Truncation::MaxCost))
             .or((self.rounds >= self.limits.max_rounds).then_some(Truncation::MaxRounds))
             .or((self.calls >= self.limits.max_calls).then_some(Truncation::MaxCalls))
     }

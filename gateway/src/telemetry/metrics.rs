@@ -3,10 +3,19 @@
 
 use std::time::Duration;
 
-use prometheus::core::Collector;
-use prometheus::{Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, MetricFamily};
+use prometheus::{
+    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
 use toolgate_config::Config;
+use toolgate_config::money::NanoUsd;
+use toolgate_config::price::Billed;
+use toolgate_policies::counters::BudgetReading;
+use toolgate_policies::limits::{Limit, What};
 use toolgate_tools::toolbox::Outcome;
+
+use crate::store::Sum;
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -21,6 +30,11 @@ pub struct Metrics {
     upstream_requests: IntCounterVec,
     upstream_seconds: HistogramVec,
     tokens: IntCounterVec,
+    spend: Dollars,
+    unpriced: IntCounterVec,
+    budget_used: GaugeVec,
+    budget_denied: IntCounterVec,
+    rate_limited: IntCounterVec,
     tool_calls: IntCounterVec,
     tool_seconds: HistogramVec,
     withheld: IntCounterVec,
@@ -42,6 +56,44 @@ pub struct Tokens {
     pub output: u64,
     /// The part of the output that was reasoning.
     pub reasoning: u64,
+}
+
+/// Who spends, on what: the labels of spend.
+#[derive(Clone, Copy, Debug)]
+pub struct Spender<'s> {
+    /// The provider; empty for a tool.
+    pub provider: &'s str,
+    /// The model's entry that answered; for a tool, the one that was asked for.
+    pub model: &'s str,
+    /// The key.
+    pub key: &'s str,
+}
+
+/// A counter of money: counted in nano-dollars, told in dollars. A sum of many small fractions would drift.
+#[derive(Clone)]
+struct Dollars(IntCounterVec);
+
+impl Dollars {
+    fn new(name: &str, help: &str, labels: &[&str]) -> Result<Self, prometheus::Error> {
+        Ok(Self(IntCounterVec::new(Opts::new(name, help), labels)?))
+    }
+}
+
+impl Collector for Dollars {
+    fn desc(&self) -> Vec<&Desc> {
+        self.0.desc()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let mut families = self.0.collect();
+        for metric in families.iter_mut().flat_map(|family| family.mut_metric().iter_mut()) {
+            let nano = metric.get_counter().get_value();
+            let mut counter = Counter::default();
+            counter.set_value(nano / 1e9);
+            metric.set_counter(counter);
+        }
+        families
+    }
 }
 
 /// What became of a reload; the words of `toolgate_config_reloads_total`.
@@ -106,6 +158,26 @@ impl Metrics {
                 &["provider", "model"],
             )?,
             tokens: add.counter("toolgate_tokens_total", "Tokens by kind.", &["provider", "model", "key", "kind"])?,
+            spend: add.register(Dollars::new("toolgate_spend_usd_total", "What was spent.", &["provider", "model", "key"])?)?,
+            unpriced: add.counter(
+                "toolgate_spend_unknown_total",
+                "Calls of which nobody knows the cost.",
+                &["provider", "model", "key"],
+            )?,
+            budget_used: add.register(GaugeVec::new(
+                Opts::new("toolgate_budget_used_ratio", "What is used of a budget, as a part of it."),
+                &["scope", "name", "per", "unit"],
+            )?)?,
+            budget_denied: add.counter(
+                "toolgate_budget_denied_total",
+                "Calls that a budget had no room for.",
+                &["scope", "name"],
+            )?,
+            rate_limited: add.counter(
+                "toolgate_rate_limited_total",
+                "Requests that came too fast, or too many at once.",
+                &["scope", "name", "kind"],
+            )?,
             tool_calls: add.counter("toolgate_tool_calls_total", "Tool calls.", &["tool", "group", "outcome"])?,
             tool_seconds: add.seconds("toolgate_tool_seconds", "How long tools ran.", &["tool"])?,
             withheld: add.counter("toolgate_gate_withheld_total", "Tools that were not offered.", &["reason"])?,
@@ -157,6 +229,50 @@ impl Metrics {
                 self.tokens.with_label_values(&[provider, model, key, kind]).inc_by(count);
             }
         }
+    }
+
+    /// A call was paid for; `None`: nobody knows how much.
+    pub fn spend(&self, spender: Spender<'_>, cost: Option<NanoUsd>) {
+        let labels = [spender.provider, spender.model, spender.key];
+        match cost {
+            Some(cost) => self.spend.0.with_label_values(&labels).inc_by(cost.0),
+            None => self.unpriced.with_label_values(&labels).inc(),
+        }
+    }
+
+    /// What the ledger knows from before this process.
+    pub fn resume(&self, sum: &Sum) {
+        let spender = Spender { provider: &sum.provider, model: &sum.served, key: &sum.key };
+        self.spend(spender, Some(sum.cost));
+        if sum.unknown > 0 {
+            self.unpriced.with_label_values(&[spender.provider, spender.model, spender.key]).inc_by(sum.unknown);
+        }
+        let Billed { fresh, cached, cache_write, output } = sum.tokens;
+        let tokens = Tokens { fresh: fresh.saturating_add(cache_write), cached, output, reasoning: sum.reasoning };
+        self.tokens(&sum.provider, &sum.served, &sum.key, tokens);
+    }
+
+    /// How the budgets stand. Two of one kind that differ in their time zone alone are one line: the one that is used more.
+    pub fn budgets(&self, readings: &[BudgetReading]) {
+        self.budget_used.reset();
+        for reading in readings {
+            let id = &reading.limit.id;
+            let What::Budget(unit, per, _) = &id.what else { continue };
+            let gauge = self.budget_used.with_label_values(&[id.scope.as_str(), id.scope.name(), per.as_str(), unit.as_str()]);
+            gauge.set(gauge.get().max(reading.used as f64 / reading.limit.most as f64));
+        }
+    }
+
+    /// A limit refused a call.
+    pub fn denied_by(&self, limit: &Limit) {
+        let (scope, name) = (limit.id.scope.as_str(), limit.id.scope.name());
+        let kind = match limit.id.what {
+            What::Budget(..) => return self.budget_denied.with_label_values(&[scope, name]).inc(),
+            What::RequestRate => "requests",
+            What::TokenRate => "tokens",
+            What::Concurrent => "concurrent",
+        };
+        self.rate_limited.with_label_values(&[scope, name, kind]).inc();
     }
 
     /// A tool call ended; one that was not run took no time. A call of a tool that is not registered has `unknown` for its tool and group.

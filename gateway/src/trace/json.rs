@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use toolgate_config::class::DataClass;
+use toolgate_config::money::NanoUsd;
 use toolgate_config::names::ModelName;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
@@ -25,7 +26,7 @@ impl Run {
             "started": rfc3339(self.started),
             "ms": ms(self.took),
             "usage": self.usage(),
-            "cost_usd": null,
+            "cost_usd": self.cost().map(usd),
             "rounds": self.rounds.iter().map(Round::to_json).collect::<Vec<_>>(),
             "gate": self.gate.iter().map(judged_json).collect::<Vec<_>>(),
         });
@@ -38,7 +39,7 @@ impl Run {
 
 impl Round {
     fn to_json(&self) -> Value {
-        json!({
+        let mut round = json!({
             "provider": self.target.provider.name.as_str(),
             "upstream_model": self.target.upstream_model,
             "attempt": self.attempt,
@@ -47,15 +48,19 @@ impl Round {
             "finish_reason": self.finish_reason,
             "usage": self.usage,
             "estimated": self.estimated,
-            "cost_usd": null,
+            "cost_usd": self.cost.map(usd),
             "tool_calls": self.tool_calls.iter().map(ToolCall::to_json).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(lowered) = self.lowered {
+            round["output_limit"] = lowered.into();
+        }
+        round
     }
 }
 
 impl ToolCall {
     fn to_json(&self) -> Value {
-        json!({
+        let mut call = json!({
             "id": self.id,
             "tool": self.tool,
             "group": self.group,
@@ -66,7 +71,11 @@ impl ToolCall {
             "bytes": self.bytes,
             "data_class": self.data_class.map(DataClass::as_str),
             "redactions": {},
-        })
+        });
+        if let Some(cost) = self.cost {
+            call["cost_usd"] = usd(cost);
+        }
+        call
     }
 }
 
@@ -82,6 +91,12 @@ pub fn verdict_json((tool, verdict): &Judged) -> Value {
         "verdict": verdict.as_str(),
         "reason": verdict.reason().map(Reason::as_str),
     })
+}
+
+/// Dollars, digit for digit.
+pub fn usd(amount: NanoUsd) -> Value {
+    // Nano-dollars up to nine million dollars are exact in a double, and are written with the digits that they have.
+    json!(amount.0 as f64 / 1e9)
 }
 
 /// Milliseconds with three decimals.

@@ -10,14 +10,16 @@ use std::time::{Duration, SystemTime};
 
 use smallvec::SmallVec;
 use toolgate_config::class::DataClass;
+use toolgate_config::money::NanoUsd;
 use toolgate_config::names::ModelName;
 use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
+use toolgate_policies::limits::Limit;
 use toolgate_tools::toolbox;
 
 pub use self::id::TraceId;
-pub use self::json::{ms, verdict_json};
+pub use self::json::{ms, usd, verdict_json};
 pub use self::kept::Traces;
 use crate::talk::Truncation;
 use crate::targets::Target;
@@ -49,7 +51,9 @@ pub struct Run {
     /// What the gate said of each tool when tools were offered.
     pub gate: Verdicts,
     /// What else a reader should know.
-    pub notes: Vec<&'static str>,
+    pub notes: Vec<Cow<'static, str>>,
+    /// The limits that refused something.
+    pub denied: Vec<Arc<Limit>>,
     /// Whether it is a run that is kept, and no look-up, nor a request that was turned away at the door: a flood of those would push out the
     /// runs of others.
     pub is_kept: bool,
@@ -104,6 +108,10 @@ pub struct Round {
     pub usage: Option<Usage>,
     /// The usage was counted here.
     pub estimated: bool,
+    /// What it cost; `None`: nobody knows.
+    pub cost: Option<NanoUsd>,
+    /// The output limit that it was given, because the budgets had no room for more.
+    pub lowered: Option<u64>,
     /// The tool calls that it asked for.
     pub tool_calls: Vec<ToolCall>,
 }
@@ -168,6 +176,10 @@ pub struct ToolCall {
     pub bytes: usize,
     /// How sensitive that was.
     pub data_class: Option<DataClass>,
+    /// What running it costs.
+    pub price: Option<NanoUsd>,
+    /// What it cost: its price, where it was run.
+    pub cost: Option<NanoUsd>,
 }
 
 /// Why a tool call was refused, or its result withheld.
@@ -205,8 +217,16 @@ impl Run {
             rounds: Rounds::new(),
             gate: Verdicts::new(),
             notes: Vec::new(),
+            denied: Vec::new(),
             is_kept: false,
         }
+    }
+
+    /// What it cost, its tools included; `None`: of a part of it nobody knows.
+    pub fn cost(&self) -> Option<NanoUsd> {
+        let rounds = self.rounds.iter().map(|round| round.cost);
+        let tools = self.rounds.iter().flat_map(|round| &round.tool_calls).filter_map(|call| call.cost).map(Some);
+        rounds.chain(tools).try_fold(NanoUsd::default(), |sum, cost| Some(sum.plus(cost?)))
     }
 
     /// What all rounds used together.

@@ -69,6 +69,13 @@ pub enum Taking {
     Unseeded(Vec<Unseeded>),
 }
 
+impl Taking {
+    /// What comes of wanting nothing: no counter is asked.
+    pub fn nothing(wanted: &Wanted) -> Self {
+        Self::Taken(Taken { held: Vec::new(), output: wanted.output, rates: Vec::new() })
+    }
+}
+
 /// What was taken.
 #[derive(Debug)]
 pub struct Taken {

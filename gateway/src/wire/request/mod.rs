@@ -20,8 +20,10 @@ pub struct Request {
     pub own_tools: bool,
     /// Whether it insists on a tool.
     pub tool_choice: ToolChoice,
-    /// `n` above 1: several answers at once, which no loop can follow.
-    pub several: bool,
+    /// `n`: how many answers at once; above 1 no loop can follow them.
+    pub answers: u64,
+    /// How long the caller lets an answer be, in tokens.
+    pub output_limit: Option<u64>,
     /// The `functions` of old.
     pub legacy_functions: bool,
     members: Vec<(Bytes, Bytes)>,
@@ -65,12 +67,18 @@ impl Request {
             include_usage: options.include_usage,
             own_tools: known.has_items("tools", known.tools)?,
             tool_choice: known.tool_choice(),
-            several: known.n.is_some_and(|n| n.parse::<f64>().is_ok_and(|n| n > 1.0)),
+            answers: known.answers(),
+            output_limit: known.output_limit(),
             legacy_functions: [known.functions, known.function_call].into_iter().flatten().any(|raw| raw != "null"),
             transcript: transcript(body, messages)?,
             transcript_bytes: messages.len(),
             members: members.into_iter().map(|(key, value)| (slice(body, key), slice(body, value))).collect(),
         })
+    }
+
+    /// The caller's transcript, as it goes on.
+    pub fn transcript(&self) -> &[Bytes] {
+        &self.transcript
     }
 
     /// The length of the caller's transcript, in bytes.
@@ -88,6 +96,9 @@ impl Request {
             self.put_member(&mut text, &mut parts, (key, value), splice, round, added);
         }
         self.put_defaults(&mut text, splice, round);
+        if let Some(limit) = splice.output_limit {
+            put(&mut text, object::quoted(limit.member).as_bytes(), limit.tokens.to_string().as_bytes());
+        }
         if self.stream && !self.has("stream_options") {
             put(&mut text, b"\"stream_options\"", br#"{"include_usage":true}"#);
         }
@@ -131,6 +142,8 @@ impl Request {
             Place::ToolChoice if self.choice_is_over(splice, round) => put(text, key, b"\"auto\""),
             Place::ToolChoice if !self.keeps_choice(splice, round) => {}
             Place::Parallel if !self.keeps_parallel(splice, round) => {}
+            // Only a limit that nobody set is lowered; a member that says `null` sets none.
+            Place::OutputLimit if splice.output_limit.is_some() => {}
             _ => put(text, key, value),
         }
     }
@@ -183,6 +196,17 @@ pub struct Splice<'s> {
     pub params: &'s serde_json::Map<String, serde_json::Value>,
     /// The JSON list of the offered tools; empty: none are offered.
     pub tools: Bytes,
+    /// How long the answer may be, where neither the caller nor the model's `params` say so.
+    pub output_limit: Option<OutputLimit>,
+}
+
+/// How long an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimit {
+    /// The member that the provider has for it.
+    pub member: &'static str,
+    /// In tokens.
+    pub tokens: u64,
 }
 
 /// The members of a request that are interpreted, by their raw key.
@@ -193,6 +217,7 @@ enum Place {
     Tools,
     ToolChoice,
     Parallel,
+    OutputLimit,
     Other,
 }
 
@@ -205,6 +230,7 @@ impl Place {
             b"tools" => Self::Tools,
             b"tool_choice" => Self::ToolChoice,
             b"parallel_tool_calls" => Self::Parallel,
+            b"max_tokens" | b"max_completion_tokens" => Self::OutputLimit,
             _ => Self::Other,
         }
     }
@@ -242,6 +268,7 @@ mod tests {
             system: Some(br#"{"role":"system","content":"S"}"#),
             params: &params,
             tools: Bytes::copy_from_slice(tools.as_bytes()),
+            output_limit: None,
         };
         let added: Vec<Bytes> = added.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
         let whole: Vec<u8> = parse(body).unwrap().compose(&splice, round, &added).iter().flat_map(|part| part.to_vec()).collect();

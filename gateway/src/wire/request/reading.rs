@@ -35,7 +35,9 @@ pub(super) struct Known<'a> {
     pub(super) tools: Option<&'a str>,
     tool_choice: Option<&'a str>,
     parallel_tool_calls: Option<&'a str>,
-    pub(super) n: Option<&'a str>,
+    n: Option<&'a str>,
+    max_tokens: Option<&'a str>,
+    max_completion_tokens: Option<&'a str>,
     pub(super) functions: Option<&'a str>,
     pub(super) function_call: Option<&'a str>,
 }
@@ -62,7 +64,7 @@ impl<'a> Known<'a> {
     }
 
     fn place(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
-        let named: [(&'static str, &mut Option<&'a str>); 10] = [
+        let named: [(&'static str, &mut Option<&'a str>); 12] = [
             ("model", &mut self.model),
             ("messages", &mut self.messages),
             ("stream", &mut self.stream),
@@ -71,6 +73,8 @@ impl<'a> Known<'a> {
             ("tool_choice", &mut self.tool_choice),
             ("parallel_tool_calls", &mut self.parallel_tool_calls),
             ("n", &mut self.n),
+            ("max_tokens", &mut self.max_tokens),
+            ("max_completion_tokens", &mut self.max_completion_tokens),
             ("functions", &mut self.functions),
             ("function_call", &mut self.function_call),
         ];
@@ -100,6 +104,16 @@ impl<'a> Known<'a> {
         Ok(StreamOptions { include_usage: options.get("include_usage").is_some_and(|value| value.get() == "true") })
     }
 
+    /// How many answers are asked for. What is no number is the provider's to refuse.
+    pub(super) fn answers(&self) -> u64 {
+        self.n.and_then(whole).unwrap_or(1).max(1)
+    }
+
+    /// How long an answer may be. Which of the two names a provider obeys is its own business, so the larger counts.
+    pub(super) fn output_limit(&self) -> Option<u64> {
+        self.max_completion_tokens.and_then(whole).max(self.max_tokens.and_then(whole))
+    }
+
     pub(super) fn has_items(&self, name: &'static str, list: Option<&str>) -> Result<bool, BadRequest> {
         match list.unwrap_or("null") {
             "null" => Ok(false),
@@ -114,6 +128,12 @@ impl<'a> Known<'a> {
             _ => ToolChoice::Required,
         }
     }
+}
+
+/// A number as callers really write it, rounded up.
+fn whole(raw: &str) -> Option<u64> {
+    let number: f64 = raw.parse().ok().filter(|number: &f64| *number >= 0.0)?;
+    Some(number.ceil() as u64)
 }
 
 /// The inside of the `messages` list, in as many slices as empty call arguments make necessary: they go on as `{}`, since providers refuse
