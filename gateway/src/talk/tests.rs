@@ -16,6 +16,8 @@ struct Says {
     is_cut: bool,
     finish: Finish,
     seconds: u64,
+    /// In nano-dollars.
+    cost: u64,
     /// The round does not come to its end in time.
     is_late: bool,
 }
@@ -59,6 +61,7 @@ impl Says {
             finish: self.finish,
             usage: Usage::counted(10, 1),
             estimated: false,
+            cost: self.cost,
         }
     }
 }
@@ -109,7 +112,7 @@ fn shown(message: &Value) -> String {
     format!("{} asks {}: {}", text(&message["role"]), calls.join(" + "), text(&message["content"]))
 }
 
-const LIMITS: Limits = Limits { max_rounds: 5, max_calls: 32, max_time: Duration::from_secs(60) };
+const LIMITS: Limits = Limits { max_rounds: 5, max_calls: 32, max_time: Duration::from_secs(60), max_cost: None };
 
 /// What a tool returns to its n-th call of the run.
 type Tool<'t> = &'t dyn Fn(&Call, usize) -> String;
@@ -145,7 +148,7 @@ fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(T
                 barred.extend(talk.barred().map(|(call, why)| format!("{} {}", call.id, why.as_str())));
                 let learned = calls.iter().map(|call| {
                     ran += 1;
-                    Learned { text: tool(call, ran), executed: true }
+                    Learned { executed: true, ..Learned::said(tool(call, ran)) }
                 });
                 talk.learn(learned.collect());
             }
@@ -157,6 +160,52 @@ fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(T
 
 fn play(limits: Limits, script: &[Says], tool: Tool<'_>) -> Played {
     play_with(Talk::new(limits, true), script, tool, |talk| talk)
+}
+
+#[test]
+fn a_run_that_has_cost_its_cap_is_closed() {
+    let dear = |cost| Says { cost, ..calls(&["clock"]) };
+    let capped = |most| Limits { max_cost: Some(most), ..LIMITS };
+    // The cap, what each asking round costs, and how the run goes: what is pending is still run where it costs nothing.
+    let table = [
+        (capped(10), 10, "first, run clock, closing, max_cost: instead"),
+        (capped(10), 9, "first, run clock, later, run clock, closing, max_cost: instead"),
+        (capped(10), 0, "first, run clock, later, run clock, closing, repeated_call: instead"),
+    ];
+    for (limits, cost, expected) in table {
+        assert_eq!(play(limits, &[dear(cost)], &ok).line(), expected, "{cost}");
+    }
+}
+
+#[test]
+fn what_tools_cost_counts_against_the_cap_and_what_nobody_can_pay_closes_the_run() {
+    let mut talk = Talk::new(Limits { max_cost: Some(10), ..LIMITS }, true);
+    talk.heard(Says { cost: 4, ..calls(&["clock", "clock"]) }.answer(0)).unwrap();
+    assert_eq!(talk.cost_left(), Some(6));
+    talk.learn(vec![
+        Learned { executed: true, cost: 5, ..Learned::said("ok".to_owned()) },
+        Learned { unpaid: Some(Truncation::MaxCost), ..Learned::said("no".to_owned()) },
+    ]);
+    assert_eq!(talk.cost_left(), Some(1));
+    assert!(matches!(talk.turn(Duration::ZERO), Turn::Ask(Round::Closing)));
+    talk.heard(words("F").answer(1)).unwrap();
+    let Turn::Done(ending) = talk.turn(Duration::ZERO) else { panic!("the closing call is the last") };
+    assert_eq!(ending, Ending { truncated: Some(Truncation::MaxCost), words: Words::AsTheyAre });
+}
+
+#[test]
+fn a_run_that_no_budget_pays_for_ends_with_what_was_said() {
+    for (says, expected) in [(Says { words: "So far".to_owned(), ..calls(&["clock"]) }, true), (calls(&["clock"]), false)] {
+        let mut talk = Talk::new(LIMITS, true);
+        assert!(!talk.ran_out_of_budget(), "a run that has nothing to show is refused");
+        talk.heard(says.answer(0)).unwrap();
+        assert!(!talk.ran_out_of_budget(), "calls come before the next model call");
+        talk.learn(vec![Learned { executed: true, ..Learned::said("ok".to_owned()) }]);
+        assert!(talk.ran_out_of_budget());
+        let Turn::Done(Ending { truncated, words }) = talk.turn(Duration::ZERO) else { panic!("it is over") };
+        assert_eq!(truncated, Some(Truncation::Budget));
+        assert_eq!(words == Words::WithoutCalls, expected);
+    }
 }
 
 #[test]
@@ -334,7 +383,7 @@ fn tools_that_take_too_long_leave_the_closing_call() {
     let mut talk = Talk::new(LIMITS, true);
     talk.heard(calls(&["lookup"]).answer(0)).unwrap();
     assert!(matches!(talk.turn(Duration::from_secs(1)), Turn::Run(calls) if calls.len() == 1));
-    talk.learn(vec![Learned { text: "late".to_owned(), executed: true }]);
+    talk.learn(vec![Learned { executed: true, ..Learned::said("late".to_owned()) }]);
     assert!(matches!(talk.turn(LIMITS.max_time), Turn::Ask(Round::Closing)));
     talk.heard(words("F").answer(1)).unwrap();
     let Turn::Done(ending) = talk.turn(LIMITS.max_time) else { panic!("not over") };
@@ -354,7 +403,7 @@ fn case_28_rounds_add_up() {
         let says = if round == 2 { words("F") } else { calls(&["clock"]) };
         let usage = Usage::counted(prompt, completion);
         talk.heard(Answer { usage, ..says.answer(round as u32) }).unwrap();
-        talk.learn(vec![Learned { text: "ok".to_owned(), executed: false }]);
+        talk.learn(vec![Learned::said("ok".to_owned())]);
     }
     let usage = talk.usage();
     assert_eq!((usage.prompt, usage.completion, usage.total), (450, 60, 510));
@@ -366,7 +415,7 @@ fn nothing_follows_the_end() {
     let mut talk = play(LIMITS, &[calls(&["clock"]), words("F")], &ok).talk;
     let added = talk.added().to_vec();
     assert_eq!((talk.heard(calls(&["clock"]).answer(9)), talk.ran_out_of_time()), (Ok(()), false));
-    talk.learn(vec![Learned { text: "x".to_owned(), executed: true }]);
+    talk.learn(vec![Learned { executed: true, ..Learned::said("x".to_owned()) }]);
     assert!(matches!(talk.turn(LIMITS.max_time), Turn::Done(Ending { truncated: None, .. })));
     assert_eq!((talk.added(), talk.asked(), talk.executed()), (&added[..], 2, 1));
 }

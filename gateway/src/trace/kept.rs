@@ -177,6 +177,8 @@ mod tests {
             took: Duration::ZERO,
             bytes: 0,
             data_class: None,
+            price: None,
+            cost: None,
         };
         let base_url = BaseUrl::parse("http://127.0.0.1/v1").unwrap();
         let provider = Provider {
@@ -190,7 +192,14 @@ mod tests {
             idle_timeout: Duration::ZERO,
             retries: 0,
         };
-        let target = Target { provider: Arc::new(provider), upstream_model: "u".to_owned(), label: "m".to_owned() };
+        let target = Target {
+            provider: Arc::new(provider),
+            upstream_model: "u".to_owned(),
+            price: None,
+            max_output: None,
+            window: 8192,
+            label: "m".to_owned(),
+        };
         Round {
             target: Arc::new(target),
             attempt: 1,
@@ -199,6 +208,8 @@ mod tests {
             finish_reason: None,
             usage: None,
             estimated: false,
+            cost: None,
+            lowered: None,
             tool_calls: vec![call],
         }
     }

@@ -160,6 +160,7 @@ fn composes(body: &str, round: Round, (tools, system, added, params): (bool, boo
         system: system.then_some(br#"{"role":"system"}"#),
         params: &params,
         tools: if tools && !request.own_tools { Bytes::from_static(br#"[{"offered":1}]"#) } else { Bytes::new() },
+        output_limit: None,
     };
     let added: Vec<Value> = (0..added).map(|at| json!({ "added": at })).collect();
     let spliced: Vec<Bytes> = added.iter().map(|message| Bytes::from(format!(",{message}"))).collect();
@@ -262,7 +263,7 @@ fn history(arguments: &[Option<&str>], blank: &str, arguments_first: bool, in_on
 }
 
 fn mends(body: &str) {
-    let splice = Splice { upstream_model: "m", system: None, params: &Map::new(), tools: Bytes::new() };
+    let splice = Splice { upstream_model: "m", system: None, params: &Map::new(), tools: Bytes::new(), output_limit: None };
     let sent = Request::parse(&Bytes::from(body.to_owned())).unwrap().compose(&splice, Round::First, &[]).concat();
     let mut expected: Value = serde_json::from_str(body).unwrap();
     for message in expected["messages"].as_array_mut().unwrap() {

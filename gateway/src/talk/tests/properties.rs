@@ -34,6 +34,7 @@ fn any_says() -> impl Strategy<Value = Says> {
         is_cut,
         finish,
         seconds,
+        cost: seconds % 3,
         is_late: late && seconds > 30,
     })
 }
@@ -43,6 +44,7 @@ fn any_limits() -> impl Strategy<Value = Limits> {
         max_rounds,
         max_calls,
         max_time: Duration::from_secs(seconds),
+        max_cost: (seconds % 2 == 0).then_some(seconds),
     })
 }
 
