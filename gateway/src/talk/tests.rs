@@ -170,7 +170,7 @@ fn a_run_that_has_cost_its_cap_is_closed() {
     let table = [
         (capped(10), 10, "first, run clock, closing, max_cost: instead"),
         (capped(10), 9, "first, run clock, later, run clock, closing, max_cost: instead"),
-        (capped(10), 0, "first, run clock, later, run clock, closing, repeated_call: instead"),
+        (capped(10), 0, "first, run clock, later, run clock, later, run, closing, repeated_call: instead"),
     ];
     for (limits, cost, expected) in table {
         assert_eq!(play(limits, &[dear(cost)], &ok).line(), expected, "{cost}");
