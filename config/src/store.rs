@@ -24,7 +24,7 @@ pub struct Store {
 }
 
 /// The ledger's database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
     /// A file of one gateway.
     Sqlite(PathBuf),
@@ -35,7 +35,7 @@ pub enum StoreUrl {
 }
 
 /// Where rates and budgets are counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CountersUrl {
     /// In this process.
     Memory,

@@ -17,10 +17,12 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use toolgate_config::address::Listen;
 use toolgate_config::place::Fault;
 use toolgate_config::server::LogFormat;
+use toolgate_config::store::{CountersUrl, OnCounterFailure, Store, StoreUrl};
 use toolgate_config::{Config, check};
 use tracing::{error, info, warn};
 
 use crate::gateway::Gateway;
+use crate::money::Closed;
 use crate::server::Certificates;
 use crate::telemetry::metrics::ReloadOutcome;
 
@@ -95,7 +97,7 @@ impl Reloader {
         let loaded = spawn_blocking(move || check::load(&file)).await;
         match loaded.unwrap_or_else(|_| Err(Vec::new())) {
             Ok(new) => {
-                self.accept(new);
+                self.accept(new).await;
                 read.follow(&self.files());
                 Ok(())
             }
@@ -111,7 +113,7 @@ impl Reloader {
         files_of(&self.gateway.config(), &self.file)
     }
 
-    fn accept(&self, new: Config) {
+    async fn accept(&self, new: Config) {
         let waiting = self.started.changed_in(&new);
         self.renew_certificates(&new);
         self.gateway.replace(new);
@@ -119,6 +121,10 @@ impl Reloader {
         info!(file = %self.file.display(), "the configuration was read again and is in force");
         if !waiting.is_empty() {
             warn!(keys = waiting.join(", "), "these have changed and need a restart");
+        }
+        // A budget that is new looks up what was used before somebody waits for it. Where it cannot, the first request tries again.
+        if let Err(Closed(why)) = self.gateway.money.look_up(&self.gateway.in_force().limits).await {
+            warn!(why, "what was used of the budgets cannot be looked up yet");
         }
     }
 
@@ -145,13 +151,17 @@ struct Fixed {
     admin_listen: Listen,
     tls: bool,
     log: LogFormat,
+    store: StoreUrl,
+    counters: CountersUrl,
+    on_counter_failure: OnCounterFailure,
 }
 
 impl Fixed {
     fn of(config: &Config) -> Self {
         let server = &config.server;
         let (listen, admin_listen) = (server.listen.clone(), server.admin_listen.clone());
-        Self { listen, admin_listen, tls: server.tls.is_some(), log: config.telemetry.log }
+        let Store { url: store, counters, on_counter_failure, .. } = config.store.clone();
+        Self { listen, admin_listen, tls: server.tls.is_some(), log: config.telemetry.log, store, counters, on_counter_failure }
     }
 
     /// The keys that another configuration has otherwise.
@@ -162,6 +172,9 @@ impl Fixed {
             ("server.admin_listen", self.admin_listen != new.admin_listen),
             ("server.tls", self.tls != new.tls),
             ("telemetry.log", self.log != new.log),
+            ("store.url", self.store != new.store),
+            ("store.counters", self.counters != new.counters),
+            ("store.on_counter_failure", self.on_counter_failure != new.on_counter_failure),
         ];
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key).collect()
     }

@@ -44,7 +44,7 @@ fn model_json(name: &str) -> Value {
 pub(super) fn trace(gateway: &Gateway, config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
     let is_admin = grant::is_admin(config, caller);
     let may_see = |run: &Run| is_admin || run.caller.as_ref().is_some_and(|owner| is_own(owner, caller));
-    let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id, may_see)).ok_or(Failure::NotFound)?;
+    let run = TraceId::from_hex(id).and_then(|id| gateway.traces.find(id, &config.store, may_see)).ok_or(Failure::NotFound)?;
     Ok(Whole::json(run.to_json().to_string()))
 }
 

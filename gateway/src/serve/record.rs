@@ -103,7 +103,7 @@ pub(crate) fn settle(gateway: &Gateway, run: Run) {
     count(&gateway.metrics, &run, model, key);
     log(&run, key);
     if run.is_kept {
-        gateway.traces.keep(run, config.store.privacy);
+        gateway.traces.keep(run, &config.store);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate_config::class::DataClass;
 use toolgate_config::money::NanoUsd;
@@ -106,19 +107,7 @@ pub fn ms(took: Duration) -> f64 {
 
 /// A moment as RFC 3339 in UTC, with milliseconds.
 fn rfc3339(moment: SystemTime) -> String {
-    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Days to a civil date, by Howard Hinnant's algorithm: eras of 400 years that begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second, milli) = (seconds / 3600, seconds / 60 % 60, seconds % 60, since.subsec_millis());
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    Timestamp::try_from(moment).map_or_else(|_| String::new(), |moment| format!("{moment:.3}"))
 }
 
 #[cfg(test)]

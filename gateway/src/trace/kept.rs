@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use toolgate_config::server::Privacy;
+use toolgate_config::store::Store;
 use toolgate_policies::gate::Judged;
 
 use super::{Round, Run, ToolCall, TraceId};
@@ -32,12 +34,15 @@ struct Kept {
 
 impl Traces {
     /// Keeps a run, as far as the operator wants it kept; the oldest make room.
-    pub fn keep(&self, run: Run, privacy: Privacy) {
-        if privacy == Privacy::None {
+    pub fn keep(&self, run: Run, store: &Store) {
+        if store.privacy == Privacy::None {
             return;
         }
-        let run = run.reduced(privacy);
+        let run = run.reduced(store.privacy);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.oldest_first.front().is_some_and(|oldest| oldest.is_older_than(store.keep_traces)) {
+            kept.forget_oldest();
+        }
         kept.bytes += run.size();
         kept.ids.push_back(run.id);
         kept.oldest_first.push_back(run);
@@ -48,10 +53,10 @@ impl Traces {
 
     /// The newest run of this id that its reader may see. A caller may use one id for many runs, and another caller the same: neither hides
     /// what is the other's.
-    pub fn find(&self, id: TraceId, may_see: impl Fn(&Run) -> bool) -> Option<Run> {
+    pub fn find(&self, id: TraceId, store: &Store, may_see: impl Fn(&Run) -> bool) -> Option<Run> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = kept.ids.iter().enumerate().rev().filter(|(_, named)| **named == id).map(|(at, _)| &kept.oldest_first[at]);
-        named.into_iter().find(|run| may_see(run)).cloned()
+        named.into_iter().find(|run| may_see(run) && !run.is_older_than(store.keep_traces)).cloned()
     }
 }
 
@@ -65,6 +70,10 @@ impl Kept {
 }
 
 impl Run {
+    fn is_older_than(&self, age: Duration) -> bool {
+        self.started.elapsed().is_ok_and(|elapsed| elapsed > age)
+    }
+
     /// Takes out what an operator does not want kept.
     fn reduced(mut self, privacy: Privacy) -> Self {
         for call in self.rounds.iter_mut().flat_map(|round| &mut round.tool_calls) {
@@ -99,12 +108,13 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
+    use std::time::SystemTime;
 
     use toolgate_config::address::BaseUrl;
     use toolgate_config::class::TrustZone;
     use toolgate_config::names::ProviderName;
     use toolgate_config::provider::{Provider, ProviderKind};
+    use toolgate_config::store::{CountersUrl, OnCounterFailure, StoreUrl};
 
     use super::*;
     use crate::targets::Target;
@@ -118,27 +128,39 @@ mod tests {
     fn the_oldest_runs_make_room() {
         let traces = Traces::default();
         for id in 0..=MOST_RUNS as u128 {
-            traces.keep(run(id), Privacy::Full);
+            traces.keep(run(id), &store(Privacy::Full));
         }
-        assert!(traces.find(TraceId::from_bits(0), |_| true).is_none());
-        assert!(traces.find(TraceId::from_bits(1), |_| true).is_some());
+        assert!(traces.find(TraceId::from_bits(0), &store(Privacy::Full), |_| true).is_none());
+        assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_some());
         assert_eq!(traces.0.lock().unwrap().oldest_first.len(), MOST_RUNS);
+    }
+
+    #[test]
+    fn a_run_is_forgotten_when_it_is_too_old() {
+        let traces = Traces::default();
+        let day = Duration::from_secs(86_400);
+        let brief = Store { keep_traces: day, ..store(Privacy::Full) };
+        traces.keep(Run { started: SystemTime::now() - 2 * day, ..run(1) }, &store(Privacy::Full));
+        assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_some());
+        assert!(traces.find(TraceId::from_bits(1), &brief, |_| true).is_none());
+        traces.keep(run(2), &brief);
+        assert_eq!(traces.0.lock().unwrap().oldest_first.len(), 1);
     }
 
     #[test]
     fn a_shared_id_names_the_newest_run() {
         let traces = Traces::default();
-        traces.keep(Run { http_status: 500, ..run(7) }, Privacy::Full);
-        traces.keep(run(7), Privacy::Full);
+        traces.keep(Run { http_status: 500, ..run(7) }, &store(Privacy::Full));
+        traces.keep(run(7), &store(Privacy::Full));
         traces.0.lock().unwrap().forget_oldest();
-        assert_eq!(traces.find(TraceId::from_bits(7), |_| true).map(|run| run.http_status), Some(499));
+        assert_eq!(traces.find(TraceId::from_bits(7), &store(Privacy::Full), |_| true).map(|run| run.http_status), Some(499));
     }
 
     #[test]
     fn privacy_none_keeps_nothing() {
         let traces = Traces::default();
-        traces.keep(run(1), Privacy::None);
-        assert!(traces.find(TraceId::from_bits(1), |_| true).is_none());
+        traces.keep(run(1), &store(Privacy::None));
+        assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_none());
     }
 
     #[test]
@@ -153,8 +175,8 @@ mod tests {
         ];
         for (privacy, written, kept) in table {
             let traces = Traces::default();
-            traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, privacy);
-            let found = traces.find(TraceId::from_bits(1), |_| true).unwrap();
+            traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, &store(privacy));
+            let found = traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).unwrap();
             assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
             let in_memory = traces.0.lock().unwrap().oldest_first[0].rounds[0].tool_calls[0].arguments.capacity();
             assert!(
@@ -162,6 +184,17 @@ mod tests {
                 "{in_memory} bytes are held for {} that are kept",
                 kept.len()
             );
+        }
+    }
+
+    fn store(privacy: Privacy) -> Store {
+        Store {
+            url: StoreUrl::None,
+            counters: CountersUrl::Memory,
+            on_counter_failure: OnCounterFailure::Refuse,
+            privacy,
+            keep_traces: Duration::from_secs(30 * 86_400),
+            keep_ledger: Duration::from_secs(400 * 86_400),
         }
     }
 
