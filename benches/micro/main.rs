@@ -1,5 +1,6 @@
 //! The hot pieces, each by itself: time, and how often it allocates. `cargo bench -p toolgate-benches`; a name as an argument picks one.
 
+mod counters;
 mod gate;
 mod wire;
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use self::accounts::Accounts;
-use super::{BudgetReading, Claim, Counters, Denied, Held, RateReading, Seed, Taken, Taking, Unseeded, Used, Wanted};
+use super::{Again, BudgetReading, Claim, Counters, Denied, Held, RateReading, Seed, Taken, Taking, Unseeded, Used, Wanted};
 use crate::limits::Limit;
 
 /// Every counter of one process. A counter is there from when it is first asked for; those that are idle are forgotten when there are too
@@ -130,17 +130,17 @@ impl Asked<'_> {
         output.max(self.wanted.least_output.min(self.wanted.output))
     }
 
-    /// The first claim that does not fit.
+    /// The first claim that does not fit, and when none is in the way.
     fn in_the_way(&mut self, output: u64) -> Option<Denied> {
-        for (claim, place) in self.wanted.claims.iter().zip(&self.places) {
+        let mut first: Option<(&Claim, Again)> = None;
+        for (claim, place) in self.wanted.claims.iter().zip(&self.places).filter(|(claim, _)| !claim.forced) {
             let amount = self.must_fit(claim, output);
-            let again = self.accounts[*place].refuses(amount, claim.limit.most, self.now);
-            if let Some(again) = again.filter(|_| !claim.forced) {
-                let limit = Arc::clone(&claim.limit);
-                return Some(Denied { limit, again, was_rough: claim.rough, rates: self.rates() });
+            if let Some(again) = self.accounts[*place].refuses(amount, claim.limit.most, self.now) {
+                first = Some(first.map_or((claim, again), |(claim, sooner)| (claim, sooner.or_later(again))));
             }
         }
-        None
+        let (claim, again) = first?;
+        Some(Denied { limit: Arc::clone(&claim.limit), again, was_rough: claim.rough, rates: self.rates() })
     }
 
     /// How much room there must be for a claim. What is roughly known is not lowered: first it is counted exactly.

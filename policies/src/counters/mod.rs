@@ -103,7 +103,7 @@ pub struct Held {
 pub struct Denied {
     /// The limit in the way: the first on the path.
     pub limit: Arc<Limit>,
-    /// When to come again.
+    /// When to come again; where several rates are in the way, when none of them is any more.
     pub again: Again,
     /// A more exact count could still fit: the amount was rough.
     pub was_rough: bool,
@@ -122,6 +122,17 @@ pub enum Again {
     WhenFree,
     /// Never: it is more than the whole limit, or the window has no end.
     Never,
+}
+
+impl Again {
+    /// After as long as it takes where two rates are in the way: who comes when the first would let it in must not be told to wait anew.
+    #[must_use]
+    pub fn or_later(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(one), Self::After(other)) => Self::After(one.max(other)),
+            _ => self,
+        }
+    }
 }
 
 /// How a rate stands.

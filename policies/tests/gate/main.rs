@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should say so loudly")]
 
 mod door;
+mod limits;
 mod verdicts;
 
 use std::path::Path;

@@ -1,8 +1,12 @@
 //! What a run may have, what it may read, and where it may go.
 
+use std::sync::Arc;
+
 use toolgate_config::Config;
 use toolgate_config::class::DataClass;
 use toolgate_config::names::{ModelName, ProviderName};
+use toolgate_policies::counters::Hold;
+use toolgate_policies::counters::memory::Memory;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, AsksForTool, HasMark, Judgement, Reason, Refused, Verdict};
 use toolgate_policies::zone::Mark;
@@ -42,6 +46,11 @@ const MENDED: [(&str, &str, Reason); 7] = [
     ("scopes: [read, write], tools: { names: [other] }", "scopes: [read, write], tools: { names: [t] }", Reason::KeyNotGranted),
     ("    requires_approval: true", "    requires_approval: false", Reason::RequiresApproval),
 ];
+
+/// What is set aside where no limit is on the path.
+fn nothing_held() -> Hold {
+    Hold::new(Arc::new(Memory::default()), Vec::new())
+}
 
 fn config(text: &str) -> Config {
     crate::config(&text.replace("HASH", &crate::hash("tg-of-the-key")))
@@ -160,7 +169,7 @@ fn a_key_that_is_gone_leaves_nothing() {
     let open = mended(7, &[("requires_admin: true", "requires_admin: false"), ("    scopes: [read, write]\n", "")]);
     assert_eq!(verdict(&open, &gone), Verdict::Deny(Reason::KeyNotGranted));
     assert_eq!(gate::admit(&open, &gone.caller, "m").err(), Some(Refused::UnknownKey));
-    assert_eq!(gate::clear_model(&open, &gone, &ProviderName::new("near"), ()).err(), Some(Refused::UnknownKey));
+    assert_eq!(gate::clear_model(&open, &gone, &ProviderName::new("near"), &nothing_held(), ()).err(), Some(Refused::UnknownKey));
     // A model that is gone grants nothing either.
     assert_eq!(verdict(&open, &RunFacts { model: ModelName::new("gone"), ..run(&["near"]) }), Verdict::Deny(Reason::NotGranted));
 }
@@ -188,7 +197,7 @@ fn observing_lets_the_zone_pass_and_nothing_else() {
     assert_eq!(verdict(&mended(6, &observe), &facts), Verdict::Deny(Reason::RequiresApproval));
     let flown = RunFacts { mark: mark(DataClass::Diagnostics, false), ..facts.clone() };
     assert_eq!(verdict(&config, &flown), Verdict::Deny(Reason::Flow));
-    assert!(gate::clear_model(&config, &flown, &ProviderName::new("far"), ()).is_ok());
+    assert!(gate::clear_model(&config, &flown, &ProviderName::new("far"), &nothing_held(), ()).is_ok());
     let mut facts = facts;
     assert!(matches!(gate::clear_result(&config, &mut facts, Read(mark(DataClass::Secret, true))), Judgement::Passed(_)));
     assert_eq!(facts.mark, mark(DataClass::Secret, true));
@@ -205,10 +214,10 @@ fn what_was_read_decides_where_the_run_may_go() {
     for (read, expected, may_go_far) in table {
         let facts = RunFacts { mark: read, ..run(&["near"]) };
         assert_eq!(verdict(&config, &facts), expected, "{read:?}");
-        let far = gate::clear_model(&config, &facts, &ProviderName::new("far"), ()).err();
+        let far = gate::clear_model(&config, &facts, &ProviderName::new("far"), &nothing_held(), ()).err();
         assert_eq!(far, (!may_go_far).then_some(Refused::ModelNotAllowed), "{read:?}");
-        assert!(gate::clear_model(&config, &facts, &ProviderName::new("near"), ()).is_ok());
-        let unknown = gate::clear_model(&config, &facts, &ProviderName::new("unknown"), ()).is_ok();
+        assert!(gate::clear_model(&config, &facts, &ProviderName::new("near"), &nothing_held(), ()).is_ok());
+        let unknown = gate::clear_model(&config, &facts, &ProviderName::new("unknown"), &nothing_held(), ()).is_ok();
         assert_eq!(unknown, may_go_far, "{read:?}");
     }
 }

@@ -65,7 +65,7 @@ fn all_is_taken_or_nothing() {
 #[test]
 fn the_first_in_the_way_is_named_and_when_to_come_again() {
     let (day, total) = (limit(budget(Unit::Usd, Per::Day), 100), limit(budget(Unit::Usd, Per::Total), 1000));
-    let (rate, busy) = (limit(What::RequestRate, 1), limit(What::Concurrent, 1));
+    let (rate, tokens, busy) = (limit(What::RequestRate, 1), limit(What::TokenRate, 100), limit(What::Concurrent, 1));
     let day_ends = ms(24 * 3600 * 1000);
     let after = |seconds| Again::After(Duration::from_secs(seconds));
     let cases = [
@@ -74,17 +74,20 @@ fn the_first_in_the_way_is_named_and_when_to_come_again() {
         (vec![claim(&day, 101)], &day, Again::Never),
         (vec![claim(&day, 10), claim(&total, 101)], &total, Again::Never),
         (vec![claim(&rate, 2)], &rate, Again::Never),
+        (vec![claim(&rate, 1), claim(&tokens, 30)], &rate, after(55)),
+        (vec![claim(&tokens, 30), claim(&busy, 1), claim(&rate, 1)], &tokens, after(55)),
         (vec![claim(&busy, 1), claim(&day, 101)], &busy, Again::WhenFree),
         (vec![claim(&busy, 2)], &busy, Again::Never),
     ];
     let memory = seeded(&[(&day, 90), (&total, 900)], ms(0));
-    let _taken = taken(memory.take(&wanted([claim(&rate, 1), claim(&busy, 1)]), ms(0)));
+    taken(memory.take(&wanted([claim(&rate, 1), claim(&busy, 1)]), ms(0)));
+    taken(memory.take(&wanted([claim(&tokens, 80)]), ms(5000)));
     for (claims, first, again) in cases {
         let denied = denied(memory.take(&wanted(claims.clone()), ms(10_000)));
-        assert_eq!((&denied.limit, denied.again), (first, again), "{claims:?}");
-        assert!(!denied.was_rough);
-        let rates = claims.iter().filter(|claim| claim.limit == rate).count();
-        assert_eq!(denied.rates.iter().map(|rate| rate.remaining).collect::<Vec<_>>(), vec![0; rates]);
+        assert_eq!((&denied.limit, denied.again, denied.was_rough), (first, again, false), "{claims:?}");
+        for reading in denied.rates {
+            assert_eq!(reading.remaining, if reading.limit == rate { 0 } else { 20 });
+        }
     }
 }
 
