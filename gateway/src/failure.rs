@@ -158,7 +158,7 @@ impl Failure {
                     Again::At(moment) => format!("it resets at {moment}"),
                     Again::After(_) | Again::WhenFree | Again::Never => "it does not reset".to_owned(),
                 };
-                let message = format!("The budget {which} has no room left for this request; {resets}.");
+                let message = format!("The budget of {which} has no room left for this request; {resets}.");
                 row(429, "insufficient_quota", "insufficient_quota", &message)
             }
             Self::Unpriced(model) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use toolgate_config::Config;
 use toolgate_config::limit::{Budget, Limits as Written, Per, Rate, Unit, Zone};
+use toolgate_config::money::NanoUsd;
 use toolgate_config::names::{KeyName, ModelName};
 
 use crate::facts::Caller;
@@ -39,6 +40,15 @@ impl Scope {
             Self::Everybody => "",
             Self::Model(model) => model.as_str(),
             Self::Key(key) | Self::User(key, _) => key.as_str(),
+        }
+    }
+
+    fn described(&self) -> String {
+        match self {
+            Self::Everybody => "everybody".to_owned(),
+            Self::Model(model) => format!("the model \"{model}\""),
+            Self::Key(key) => format!("the key \"{key}\""),
+            Self::User(key, _) => format!("a user of the key \"{key}\""),
         }
     }
 }
@@ -76,20 +86,25 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// What it is, for people: `key shop: usd per day`.
+    /// What it is, for people: `20 USD per day of the key "shop"`.
     pub fn described(&self) -> String {
-        let what = match &self.id.what {
-            What::Budget(unit, per, _) if *per == Per::Total => format!("{} in total", unit.as_str()),
-            What::Budget(unit, per, _) => format!("{} per {}", unit.as_str(), per.as_str()),
-            What::RequestRate => "requests per minute".to_owned(),
-            What::TokenRate => "tokens per minute".to_owned(),
-            What::Concurrent => "concurrent requests".to_owned(),
-        };
-        match &self.id.scope {
-            Scope::Everybody => format!("everybody: {what}"),
-            Scope::Model(model) => format!("model {model}: {what}"),
-            Scope::Key(key) => format!("key {key}: {what}"),
-            Scope::User(key, _) => format!("user of key {key}: {what}"),
+        format!("{} of {}", self.allowed(), self.id.scope.described())
+    }
+
+    fn allowed(&self) -> String {
+        let (most, s) = (self.most, if self.most == 1 { "" } else { "s" });
+        match &self.id.what {
+            What::Budget(unit, per, _) => {
+                let amount = match unit {
+                    Unit::Usd => format!("{} USD", NanoUsd(most)),
+                    Unit::Tokens => format!("{most} token{s}"),
+                    Unit::Requests => format!("{most} request{s}"),
+                };
+                if *per == Per::Total { format!("{amount} in total") } else { format!("{amount} per {}", per.as_str()) }
+            }
+            What::RequestRate => format!("{most} request{s} per minute"),
+            What::TokenRate => format!("{most} token{s} per minute"),
+            What::Concurrent => format!("{most} request{s} at the same time"),
         }
     }
 }
@@ -163,4 +178,30 @@ fn rate(rate: &Rate) -> impl Iterator<Item = (What, u64)> {
     ]
     .into_iter()
     .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_described_as_an_operator_wrote_it() {
+        let budget = |unit, per| What::Budget(unit, per, Zone::utc());
+        let key = || Scope::Key(KeyName::new("shop"));
+        let table = [
+            (key(), budget(Unit::Usd, Per::Day), 20_000_000_000, r#"20 USD per day of the key "shop""#),
+            (Scope::Everybody, budget(Unit::Tokens, Per::Week), 200, "200 tokens per week of everybody"),
+            (key(), budget(Unit::Requests, Per::Total), 1, r#"1 request in total of the key "shop""#),
+            (Scope::Model(ModelName::new("m")), What::RequestRate, 2, r#"2 requests per minute of the model "m""#),
+            (
+                Scope::User(KeyName::new("shop"), "ann".into()),
+                What::Concurrent,
+                2,
+                r#"2 requests at the same time of a user of the key "shop""#,
+            ),
+        ];
+        for (scope, what, most, expected) in table {
+            assert_eq!(Limit { id: CounterId { scope, what }, most }.described(), expected);
+        }
+    }
 }

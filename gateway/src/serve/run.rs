@@ -159,6 +159,9 @@ impl<'r> Run<'r> {
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
         let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
+        if let Some(tokens) = run.rounds.last().and_then(|round| round.lowered) {
+            run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
+        }
         if run.asked == 1 {
             outlet.set_head(rate_headers(tab.rates()));
         }
