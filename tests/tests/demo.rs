@@ -115,7 +115,10 @@ async fn one_question_is_told_from_the_file_to_the_answer() {
             "x-toolgate-trace: ",
             "x-toolgate-status: completed   x-toolgate-rounds: 3   x-toolgate-tool-calls: 2",
             "The order A-1007, a blue enamel kettle, was sent on Monday.",
+            "6  What it cost",
             "tokens of all rounds: ",
+            "cost: 0.0",
+            "budget: 1 USD per day: 0.0",
         ],
     );
     assert!(!output.stdout.contains('\x1b'), "colours are for terminals: {:?}", output.stdout);

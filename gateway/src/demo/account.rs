@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde_json::Value;
+use toolgate_config::money::NanoUsd;
 
 use super::client::{Client, Reply};
 use super::paint::{Ink, Paint, WIDTH, clean, wrapped};
@@ -54,7 +55,7 @@ pub(super) fn request(paint: Paint, client: &Client<'_>, body: &str) -> String {
 
 /// The gate's verdicts, the rounds, and the answer.
 pub(super) fn story(paint: Paint, reply: &Reply, trace: &Value) -> String {
-    [gate(paint, trace), rounds(paint, trace), answer(paint, reply, trace)].concat()
+    [gate(paint, trace), rounds(paint, trace), answer(paint, reply)].concat()
 }
 
 /// What else there is to look at.
@@ -174,7 +175,7 @@ fn outcome_of(paint: Paint, call: &Value) -> String {
     }
 }
 
-fn answer(paint: Paint, reply: &Reply, trace: &Value) -> String {
+fn answer(paint: Paint, reply: &Reply) -> String {
     let note = paint.ink(Ink::Quiet, "(one ordinary completion)");
     let note = if reply.status == 200 { note } else { String::new() };
     let mut text = heading(paint, 5, "The application gets", &note) + "\n";
@@ -185,11 +186,34 @@ fn answer(paint: Paint, reply: &Reply, trace: &Value) -> String {
     }
     let said = reply.body["choices"][0]["message"]["content"].as_str().or(reply.body["error"]["message"].as_str());
     text.push_str(&words(paint, if reply.status == 200 { Ink::Heading } else { Ink::Bad }, said.unwrap_or("(no text)")));
-    if let Some((read, wrote)) = tokens(&trace["usage"]).filter(|&(read, wrote)| read + wrote > 0) {
-        let later = paint.ink(Ink::Quiet, "(prices and budgets come later)");
-        let _ = writeln!(text, "{MARGIN}tokens of all rounds: {read} in, {wrote} out  {later}");
+    text
+}
+
+/// What the run cost, and how the application's budgets stand now.
+pub(super) fn spend(paint: Paint, trace: &Value, spend: &Value) -> String {
+    let mut text = heading(paint, 6, "What it cost", "") + "\n";
+    if let Some((read, wrote)) = tokens(&trace["usage"]) {
+        let _ = writeln!(text, "{MARGIN}tokens of all rounds: {read} in, {wrote} out");
+    }
+    let unknown = || "not known: the file has no price for this model, and nothing is guessed".to_owned();
+    let cost = trace["cost_usd"].as_f64().map_or_else(unknown, |usd| paint.ink(Ink::Heading, &format!("{} USD", dollars(usd))));
+    let _ = writeln!(text, "{MARGIN}cost: {cost}");
+    for budget in list(&spend["budgets"]) {
+        let amount = |name: &str| match budget["unit"].as_str() {
+            Some("usd") => dollars(budget[name].as_f64().unwrap_or_default()),
+            _ => budget[name].to_string(),
+        };
+        let unit = if budget["unit"] == "usd" { "USD" } else { str_of(&budget["unit"]) };
+        let (limit, used, left) = (amount("limit"), amount("used"), amount("left"));
+        let _ = writeln!(text, "{MARGIN}budget: {limit} {unit} per {}: {used} used, {left} left", str_of(&budget["per"]));
+        let _ = writeln!(text, "{MARGIN}  {}", paint.ink(Ink::Quiet, &format!("it resets at {}", str_of(&budget["reset"]))));
     }
     text
+}
+
+/// As the ledger has it: nine digits after the point, without the zeros.
+fn dollars(usd: f64) -> String {
+    NanoUsd((usd * 1e9).round() as u64).to_string()
 }
 
 /// The gateway's own headers.
@@ -273,9 +297,23 @@ mod tests {
    x-toolgate-trace: abc
    x-toolgate-status: completed   x-toolgate-rounds: 2
    It is on its way.
-   tokens of all rounds: 14 in, 6 out  (prices and budgets come later)
 ";
         assert_eq!(story(Paint::plain(), &answered("It is on its way."), &trace), expected);
+    }
+
+    #[test]
+    fn what_it_cost_is_told_to_the_last_digit_or_not_guessed() {
+        let spent = json!({ "budgets": [{ "scope": "key", "name": "app", "per": "day", "unit": "usd", "limit": 1, "used": 0.0000057, "held": 0, "left": 0.9999943, "reset": "2026-12-01T00:00:00Z" }] });
+        let trace = |cost: Value| json!({ "usage": { "prompt_tokens": 14, "completion_tokens": 6 }, "cost_usd": cost });
+        let expected = "
+6  What it cost
+   tokens of all rounds: 14 in, 6 out
+   cost: 0.0000057 USD
+   budget: 1 USD per day: 0.0000057 used, 0.9999943 left
+     it resets at 2026-12-01T00:00:00Z
+";
+        assert_eq!(spend(Paint::plain(), &trace(json!(0.0000057)), &spent), expected);
+        assert!(spend(Paint::plain(), &trace(Value::Null), &json!({})).contains("cost: not known: "));
     }
 
     #[test]

@@ -40,16 +40,21 @@ pub(super) fn text(facts: &Facts<'_>) -> String {
     let api_key = if has_key { format!("\n              api_key: \"${{file:{UPSTREAM_KEY}}}\",") } else { String::new() };
     // A small model may never come to an end by itself.
     let params = if facts.upstream.is_some() { "\n             params: { max_completion_tokens: 500 }," } else { "" };
+    // What a real model costs its owner knows; without a price money cannot be limited, but tokens can.
+    let (price, budget) = match facts.upstream {
+        Some(_) => ("", "{ per: day, tokens: 1000000 }"),
+        None => ("\n             price: { input: 0.15, cached_input: 0.075, output: 0.60 },", "{ per: day, usd: 1 }"),
+    };
     format!(
         r#"server: {{ listen: "{listen}", admin_listen: "127.0.0.1:0" }}   # port 0: any that is free
 providers:
   upstream: {{ kind: openai_compatible, base_url: {base_url},{api_key}
               trust_zone: external_global }}   # somebody else's machine: no personal data goes there
 models:
-  {MODEL}: {{ provider: upstream, upstream_model: {upstream_model}, tools: {{ groups: [orders, customers] }},{params}
+  {MODEL}: {{ provider: upstream, upstream_model: {upstream_model}, tools: {{ groups: [orders, customers] }},{params}{price}
              system_prompt: "You answer for a shop. Look things up before you answer." }}
 keys:
-  - {{ name: app, hash: "sha256:{key_hash}" }}
+  - {{ name: app, hash: "sha256:{key_hash}", budgets: [ {budget} ] }}
 groups:
   orders: {{ data_class: internal, egress: ["{shop}"] }}
   customers: {{ data_class: internal, personal: true, egress: ["{shop}"], trust_zone: local }}

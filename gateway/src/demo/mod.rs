@@ -166,6 +166,8 @@ async fn tell(demo: &Demo, folder: &Folder, listening: Listening) -> Result<(), 
     if reply.status != 200 {
         return Err(Trouble::Dependency(why(demo, &reply, &trace.body)));
     }
+    let spend = client.send(Method::GET, "/toolgate/spend", String::new()).await.map_err(Trouble::Dependency)?;
+    print(&account::spend(paint, &trace.body, &spend.body));
     if !demo.once {
         // What a small model has just answered it answers again; of another question nobody knows.
         let next = if upstream.is_some() { QUESTION } else { NEXT_QUESTION };
