@@ -1,4 +1,5 @@
-//! The ledger, read from where it lies: each row as a mapping from column to value, in the order in which they were written.
+//! The ledger, read from where it lies: each row as a mapping from column to value, in the order of their times. What is true is 1, as SQLite
+//! has it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::metrics;
 use crate::services::Database;
 
 /// The column of a row's cost in billionths of a dollar; null: not known.
-pub const COST: &str = "cost";
+pub const COST: &str = "cost_nano_usd";
 /// The column of the run that a row belongs to.
 pub const TRACE: &str = "trace";
 
@@ -27,7 +28,7 @@ pub fn rows_of_file(path: &Path) -> Result<Vec<Value>, String> {
 fn read(path: &Path) -> rusqlite::Result<Vec<Value>> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(Duration::from_secs(5))?;
-    let mut statement = connection.prepare("SELECT * FROM ledger ORDER BY id")?;
+    let mut statement = connection.prepare("SELECT * FROM ledger ORDER BY at, id")?;
     let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let row = |row: &rusqlite::Row<'_>| {
         let members = names.iter().enumerate().map(|(at, name)| Ok((name.clone(), value(row.get_ref(at)?))));
@@ -51,9 +52,15 @@ fn value(value: ValueRef<'_>) -> Value {
 /// # Errors
 /// It has no ledger.
 pub async fn rows_of_database(database: &Database) -> Result<Vec<Value>, String> {
-    let query = "SELECT coalesce(json_agg(row ORDER BY row.id), '[]')::text FROM ledger row";
+    let query = "SELECT coalesce(json_agg(row ORDER BY row.at, row.id), '[]')::text FROM ledger row";
     let text: String = sqlx::query_scalar(query).fetch_one(&mut database.connect().await).await.map_err(|e| e.to_string())?;
-    serde_json::from_str(&text).map_err(|error| error.to_string())
+    let mut rows: Vec<Value> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    for value in rows.iter_mut().filter_map(Value::as_object_mut).flat_map(|row| row.values_mut()) {
+        if let Value::Bool(is_so) = value {
+            *value = json!(u8::from(*is_so));
+        }
+    }
+    Ok(rows)
 }
 
 /// Nobody tells another sum than the ledger: neither the metrics, nor the callers, who were told `costs` by trace.

@@ -10,7 +10,7 @@ use crate::cases::{Case, Stores};
 use crate::config::{configuration, merge};
 use crate::gateway::{Gateway, command};
 use crate::report::Report;
-use crate::scenario::{Ask, Change, Got, Mode, Reply, Run, Scenario};
+use crate::scenario::{Ask, Change, Got, Mode, Run, Scenario, each};
 use crate::services::{Database, Redis};
 use crate::stand::{Scripts, Stand};
 
@@ -227,10 +227,4 @@ impl Got {
             ..Self::default()
         }
     }
-}
-
-/// Replies that stand for several, one by one.
-fn each(replies: &[Reply]) -> Vec<Reply> {
-    let times = |reply: &Reply| vec![Reply { times: None, ..reply.clone() }; reply.times.unwrap_or(1)];
-    replies.iter().flat_map(times).collect()
 }

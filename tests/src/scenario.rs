@@ -149,6 +149,12 @@ pub struct Reply {
     pub times: Option<usize>,
 }
 
+/// The replies, those that stand for several one by one.
+pub(crate) fn each(replies: &[Reply]) -> Vec<Reply> {
+    let times = |reply: &Reply| vec![Reply { times: None, ..reply.clone() }; reply.times.unwrap_or(1)];
+    replies.iter().flat_map(times).collect()
+}
+
 /// A tool call in a scripted message.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use crate::caller::{Response, send};
 use crate::config::configuration;
 use crate::gateway::{Folder, Gateway, free_addresses};
 use crate::reply::Step;
-use crate::scenario::{Ask, Mode, Reply};
+use crate::scenario::{Ask, Mode, Reply, each};
 use crate::server::{Script, Server, address, listen};
 use crate::stage::Stage;
 use crate::wire::Reader;
@@ -82,7 +82,8 @@ impl Stand {
     /// They are not replies.
     pub async fn with(upstream: Value, tools: Value) -> Self {
         let read = |_: &[(&str, String)]| {
-            let upstream = serde_json::from_value(upstream).map_err(|error| error.to_string())?;
+            let upstream: Vec<Reply> = serde_json::from_value(upstream).map_err(|error| error.to_string())?;
+            let upstream = each(&upstream);
             let tools: HashMap<String, Reply> = serde_json::from_value(tools).map_err(|error| error.to_string())?;
             let tools = tools.into_iter().map(|(path, reply)| (path, vec![reply])).collect();
             Ok(Scripts { upstream, tools, strict: true })
@@ -95,9 +96,17 @@ impl Stand {
     /// # Panics
     /// It cannot be written.
     pub fn configure(&self, over: Value) {
+        self.folder.write("toolgate.yaml", &self.configuration(over));
+    }
+
+    /// The text of the default configuration with `over` merged over it.
+    ///
+    /// # Panics
+    /// It is none.
+    pub fn configuration(&self, over: Value) -> String {
         let text = crate::config::fill(&over.to_string(), &self.placeholders);
         let over = serde_json::from_str(&text).expect("a configuration");
-        self.folder.write("toolgate.yaml", &configuration(over, &self.placeholders).expect("a configuration"));
+        configuration(over, &self.placeholders).expect("a configuration")
     }
 
     /// Starts the gateway with this configuration over the default.
