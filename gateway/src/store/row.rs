@@ -61,6 +61,32 @@ pub enum What {
     },
 }
 
+/// What a row says of what was called, column by column.
+pub(super) struct Called<'r> {
+    pub(super) attempt: Option<u32>,
+    pub(super) served: &'r str,
+    pub(super) provider: Option<&'r str>,
+    pub(super) upstream_model: Option<&'r str>,
+    pub(super) tool: Option<&'r str>,
+}
+
+impl Row {
+    pub(super) fn called(&self) -> Called<'_> {
+        match &self.what {
+            What::Model { target, attempt } => Called {
+                attempt: Some(*attempt),
+                served: &target.label,
+                provider: Some(target.provider.name.as_str()),
+                upstream_model: Some(&target.upstream_model),
+                tool: None,
+            },
+            What::Tool { name } => {
+                Called { attempt: None, served: &self.model, provider: None, upstream_model: None, tool: Some(name) }
+            }
+        }
+    }
+}
+
 /// The sum of many rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {

@@ -1,0 +1,127 @@
+//! A ledger in a file: for one gateway, and for two while one hands over to the other.
+//!
+//! The file has a write-ahead log, which is brought to the disk at every commit. Readers and the writer do not wait for each other.
+
+mod open;
+mod read;
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{CachedStatement, Connection, ErrorCode, TransactionBehavior, params};
+
+pub(super) use self::read::Reading;
+use super::Unusable;
+use super::database::{Numbered, Trouble, signed};
+use super::sums::{CARRY_SQLITE, DROP_SQLITE};
+use super::text::fitted;
+
+/// The writer's connection to the file.
+pub(super) struct Sqlite {
+    connection: Connection,
+    name: String,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it, and sees that it can be written.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub(super) fn open(path: &Path, patience: Duration) -> Result<Self, Unusable> {
+        let name = name(path);
+        let connection = open::open(path, patience).map_err(|refusal| refusal.of(&name))?;
+        Ok(Self { connection, name })
+    }
+
+    /// What messages call it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes rows in one transaction.
+    pub(super) fn append(&mut self, rows: &[Numbered<'_>]) -> Result<(), Trouble> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut insert = transaction.prepare_cached(INSERT)?;
+            rows.iter().try_for_each(|row| append(&mut insert, row))?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Carries the sums of the oldest rows on, and drops them.
+    pub(super) fn carry(&mut self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
+        let (before, most) = (before.as_microsecond(), i64::try_from(most).unwrap_or(i64::MAX));
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.prepare_cached(&CARRY_SQLITE)?.execute(params![before, most])?;
+        let dropped = transaction.prepare_cached(&DROP_SQLITE)?.execute(params![before, most])?;
+        transaction.commit()?;
+        Ok(dropped)
+    }
+
+    /// Closes the file, with everything in it and nothing beside it.
+    pub(super) fn close(self) {
+        let checkpoint = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) =
+            checkpoint.map_err(Trouble::from).and_then(|()| self.connection.close().map_err(|(_, error)| error.into()))
+        {
+            tracing::warn!(store = self.name, reason = error.0, "the ledger's log stays beside its file; nothing is lost");
+        }
+    }
+
+    /// The connection, for tests that get in its way.
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+/// What messages call a file.
+fn name(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
+const INSERT: &str = "INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) ON CONFLICT (at, id) DO NOTHING";
+
+fn append(insert: &mut CachedStatement<'_>, numbered: &Numbered<'_>) -> rusqlite::Result<()> {
+    let row = numbered.row;
+    let called = row.called();
+    insert.execute(params![
+        row.at.as_microsecond(),
+        numbered.id,
+        row.trace.hex(&mut [0; 32]),
+        row.round,
+        called.attempt,
+        fitted(&row.key),
+        row.user.as_deref().map(fitted),
+        fitted(&row.model),
+        fitted(called.served),
+        called.provider.map(fitted),
+        called.upstream_model.map(fitted),
+        called.tool.map(fitted),
+        signed(row.tokens.fresh),
+        signed(row.tokens.cached),
+        signed(row.tokens.cache_write),
+        signed(row.tokens.output),
+        signed(row.reasoning),
+        row.estimated,
+        row.cost.map(|cost| signed(cost.0)),
+        row.reported.map(|cost| signed(cost.0)),
+        row.outcome,
+        row.requests,
+    ])?;
+    Ok(())
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self(match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => "there is no room left on its disk".to_owned(),
+            Some(ErrorCode::ReadOnly) => "it cannot be written: it is read-only".to_owned(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program keeps it locked".to_owned(),
+            Some(ErrorCode::NotADatabase) => "it is not a SQLite database".to_owned(),
+            Some(ErrorCode::DatabaseCorrupt) => format!("it is damaged ({error})"),
+            _ => error.to_string(),
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Reading the file: sums, row by row. The file is read as it is at the first row, whatever is written meanwhile.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Params, Row};
+use toolgate_config::money::NanoUsd;
+use toolgate_config::price::Billed;
+
+use super::{name, open};
+use crate::store::database::{Asked, Trouble, unsigned};
+use crate::store::sums::{CARRIED_OF_USER_SQLITE, CARRIED_SQLITE, ROWS_OF_USER_SQLITE, ROWS_SQLITE};
+use crate::store::tally::Tally;
+use crate::store::{Sum, Unusable};
+
+/// A connection that only reads.
+pub(crate) struct Reading {
+    connection: Connection,
+}
+
+impl Reading {
+    /// Opens a file that is there.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be read.
+    pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, Unusable> {
+        let connection = open::open_to_read(path, patience).map_err(|refusal| refusal.of(&name(path)))?;
+        Ok(Self { connection })
+    }
+
+    /// The sums of the rows that are asked for.
+    pub(crate) fn sums(&mut self, asked: &Asked) -> Result<Vec<Sum>, Trouble> {
+        let since = asked.since.map_or(i64::MIN, Timestamp::as_microsecond);
+        let mut tally = Tally::default();
+        // One view for both statements: rows that are carried on in between would be counted twice, or never.
+        let view = self.connection.transaction()?;
+        match &asked.of {
+            None => add(&view, &ROWS_SQLITE, [since], &mut tally)?,
+            Some((key, user)) => add(&view, &ROWS_OF_USER_SQLITE, (since, key, user), &mut tally)?,
+        }
+        match &asked.of {
+            _ if asked.since.is_some() => {}
+            None => add(&view, &CARRIED_SQLITE, [], &mut tally)?,
+            Some((key, user)) => add(&view, &CARRIED_OF_USER_SQLITE, (key, user), &mut tally)?,
+        }
+        Ok(tally.into_sums())
+    }
+}
+
+fn add(view: &Connection, statement: &str, parameters: impl Params, tally: &mut Tally) -> Result<(), Trouble> {
+    let mut statement = view.prepare_cached(statement)?;
+    let mut rows = statement.query(parameters)?;
+    while let Some(row) = rows.next()? {
+        let mut group = [""; 5];
+        for (column, name) in group.iter_mut().enumerate() {
+            *name = row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?;
+        }
+        tally.add(group, &amounts(row)?);
+    }
+    Ok(())
+}
+
+/// The columns behind those of the group.
+fn amounts(row: &Row<'_>) -> rusqlite::Result<Sum> {
+    let amount = |column: usize| row.get(5 + column).map(unsigned);
+    Ok(Sum {
+        calls: amount(0)?,
+        requests: amount(1)?,
+        tokens: Billed { fresh: amount(2)?, cached: amount(3)?, cache_write: amount(4)?, output: amount(5)? },
+        reasoning: amount(6)?,
+        cost: NanoUsd(amount(7)?),
+        unknown: amount(8)?,
+        estimated: amount(9)?,
+        ..Sum::default()
+    })
+}

@@ -1,0 +1,6 @@
+//! The ledger with real databases.
+
+mod child;
+mod house;
+mod ledger;
+mod sqlite;
