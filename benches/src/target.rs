@@ -24,13 +24,15 @@ pub(crate) enum Kind {
     Nginx,
     /// A bare hyper proxy
     Hyper,
-    /// toolgate with key check, gate, granted tools, metrics and traces
+    /// toolgate with key check, gate, granted tools, metrics and traces, and without money: no ledger, no limits
     Toolgate,
+    /// The same with prices, budgets and rates on the path of each request, and its ledger on the disk
+    Money,
 }
 
 impl Kind {
     /// In the order of the tables.
-    pub(crate) const ALL: [Self; 4] = [Self::Direct, Self::Nginx, Self::Hyper, Self::Toolgate];
+    pub(crate) const ALL: [Self; 5] = [Self::Direct, Self::Nginx, Self::Hyper, Self::Toolgate, Self::Money];
 
     /// Its name in the tables.
     pub(crate) const fn name(self) -> &'static str {
@@ -39,7 +41,13 @@ impl Kind {
             Self::Nginx => "nginx",
             Self::Hyper => "bare hyper",
             Self::Toolgate => "toolgate",
+            Self::Money => "toolgate with money",
         }
+    }
+
+    /// Whether it is toolgate, which runs the tools itself.
+    pub(crate) const fn is_toolgate(self) -> bool {
+        matches!(self, Self::Toolgate | Self::Money)
     }
 }
 
@@ -76,7 +84,7 @@ impl Target {
         let route = Route {
             gateway,
             stream_prefix: if kind == Kind::Nginx { "/stream" } else { "" },
-            own_tools: (kind != Kind::Toolgate).then_some(site.upstream),
+            own_tools: (!kind.is_toolgate()).then_some(site.upstream),
         };
         let outcome = wait_until_ready(route, group.as_mut()).await;
         let mut target = Self { kind, route, group, ready: started.elapsed(), log };
@@ -134,10 +142,10 @@ fn command(kind: Kind, listen: SocketAddr, site: &Site) -> crate::Result<Option<
             let program = site.nginx.clone().into_os_string();
             Some(vec![program, "-p".into(), folder.clone().into(), "-c".into(), folder.join("nginx.conf").into()])
         }
-        Kind::Toolgate => {
+        Kind::Toolgate | Kind::Money => {
             fs::create_dir_all(&folder)?;
             let file = folder.join("toolgate.yaml");
-            fs::write(&file, toolgate_configuration(listen, free_address()?, site.upstream))?;
+            fs::write(&file, toolgate_configuration(kind, listen, free_address()?, site.upstream))?;
             // A line in the log for each request is the one thing that nginx does not do here either.
             let program: Vec<OsString> = vec!["env".into(), "TOOLGATE_LOG=warn".into(), site.toolgate.clone().into()];
             Some(program.into_iter().chain(["serve".into(), "--config".into(), file.into()]).collect())
@@ -181,11 +189,19 @@ http {{
     )
 }
 
+/// What a request with money meets: a budget of each unit and every rate, on its key, its model and everybody, none of which is in its way.
+const LIMITS: &str = "budgets: [ { per: day, usd: 1000000 }, { per: month, tokens: 1000000000000 }, { per: hour, requests: 1000000000 } ], \
+                      rate: { requests_per_minute: 1000000000, tokens_per_minute: 4000000000, concurrent: 100000 }";
+
 /// Everything that a request passes is on. `stream_hold: 0` lets each chunk go at once, so that what is measured is the relay.
-fn toolgate_configuration(listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr) -> String {
+fn toolgate_configuration(kind: Kind, listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr) -> String {
+    let (store, price, limits) = match kind {
+        Kind::Money => ("sqlite:ledger.db", format!("price: {{ input: 0.15, output: 0.6 }}, {LIMITS}, "), LIMITS),
+        _ => ("none", String::new(), ""),
+    };
     let models = ["plain", "stream", "paced", "loop", "open"].map(|name| {
         format!(
-            "  {name}: {{ provider: scripted, upstream_model: scripted-{name}, stream_hold: 0, tools: {{ groups: [shop] }} }}\n"
+            "  {name}: {{ provider: scripted, upstream_model: scripted-{name}, stream_hold: 0, {price}tools: {{ groups: [shop] }} }}\n"
         )
     });
     let tools = TOOLS.map(|name| {
@@ -200,7 +216,9 @@ providers:
   scripted: {{ kind: openai_compatible, base_url: \"http://{upstream}/v1\", api_key: sk-scripted, trust_zone: local }}
 models:
 {}keys:
-  - {{ name: load, hash: \"sha256:{KEY_HASH}\" }}
+  - {{ name: load, hash: \"sha256:{KEY_HASH}\", {limits} }}
+limits: {{ {limits} }}
+store: {{ url: \"{store}\" }}
 groups:
   shop: {{ data_class: internal, trust_zone: local, egress: [ {{ host: \"{upstream}\", private: true }} ] }}
 tools:
@@ -220,10 +238,13 @@ mod tests {
     #[test]
     fn toolgate_takes_the_configuration_that_it_is_measured_with() {
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let text = toolgate_configuration(address(1), address(2), address(3));
-        let config = read(&Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None });
-        let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
-        assert_eq!(config.tools.len(), TOOLS.len());
-        assert!(config.tools.iter().all(|tool| tool.enabled && !tool.requires_approval));
+        for (kind, budgets) in [(Kind::Toolgate, 0), (Kind::Money, 3)] {
+            let text = toolgate_configuration(kind, address(1), address(2), address(3));
+            let config = read(&Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None });
+            let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
+            assert_eq!(config.tools.len(), TOOLS.len());
+            assert!(config.tools.iter().all(|tool| tool.enabled && !tool.requires_approval));
+            assert_eq!(config.limits.budgets.len(), budgets);
+        }
     }
 }
