@@ -44,7 +44,8 @@ fn splice_100_kb_64_tools(bencher: Bencher) {
     let (tools, params) = (offered(), serde_json::Map::new());
     let added = [Bytes::from_static(br#",{"role":"tool","tool_call_id":"a","content":"7"}"#), Bytes::from_static(b",{}")];
     bencher.bench(|| {
-        let splice = Splice { upstream_model: "scripted-1", system: None, params: &params, tools: tools.clone() };
+        let splice =
+            Splice { upstream_model: "scripted-1", system: None, params: &params, tools: tools.clone(), output_limit: None };
         request.compose(black_box(&splice), Round::Later, black_box(&added))
     });
 }
