@@ -203,10 +203,20 @@ pub(super) fn settled<T>(record: &mut Recording, asked: Instant, result: Result<
         round.took = asked.elapsed();
         round.outcome = result.as_ref().map_or_else(|(_, outcome)| *outcome, |_| Outcome::Ok);
     }
-    if result.is_err() {
+    if let Err((_, outcome)) = &result {
+        costs_nothing_if_refused(record, *outcome);
         record.enter();
     }
     result.map_err(|(failure, _)| failure)
+}
+
+/// A provider that answers with an error, and with nothing before it, has not done what it was asked.
+fn costs_nothing_if_refused(record: &mut Recording, outcome: Outcome) {
+    let is_refusal = matches!(outcome, Outcome::ClientError | Outcome::RateLimited | Outcome::ServerError);
+    let Some(round) = record.run.rounds.last_mut().filter(|_| is_refusal) else { return };
+    if round.usage.is_none_or(|usage| usage.completion == 0) {
+        (round.usage, round.estimated) = (None, false);
+    }
 }
 
 /// Puts what a model said into the entry of its call, and the call onto the tab. Returns what it cost in nano-dollars, as far as that is
