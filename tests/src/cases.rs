@@ -36,10 +36,13 @@ pub enum Stores {
     Shared,
 }
 
+/// Whether this version has stores and counters that many gateways share.
+const SHARED_ARE_THERE: bool = false;
+
 impl Stores {
     /// What is about money is played with both; everything else with a gateway's own.
     fn of(area: &str) -> Vec<Self> {
-        if area == "money" { vec![Self::Own, Self::Shared] } else { vec![Self::Own] }
+        if area == "money" && SHARED_ARE_THERE { vec![Self::Own, Self::Shared] } else { vec![Self::Own] }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compares what was seen in a case with what was expected: of each response, and in the end of the servers, the metrics, the log and the ledger.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -122,6 +123,10 @@ impl House {
 
     /// The rows; and whatever they are, they come to what the metrics say, and each run's to what its caller was told.
     async fn judge_ledger(&self, gateway: &Gateway, expect: &Expect, costs: &BTreeMap<String, String>, report: &mut Report) {
+        let keeps_nothing = self.shared.is_none() && !self.own_ledger().is_file();
+        if keeps_nothing && expect.ledger.is_none() {
+            return;
+        }
         let mut wrong = Report::default();
         for _ in 0..40 {
             wrong = Report::default();
@@ -146,8 +151,12 @@ impl House {
     async fn rows(&self) -> Result<Vec<Value>, String> {
         match &self.shared {
             Some((database, _)) => ledger::rows_of_database(database).await,
-            None => ledger::rows_of_file(&self.stand.folder.path().join("toolgate.db")),
+            None => ledger::rows_of_file(&self.own_ledger()),
         }
+    }
+
+    fn own_ledger(&self) -> PathBuf {
+        self.stand.folder.path().join("toolgate.db")
     }
 
     fn judge_servers(&self, expect: &Expect, report: &mut Report) {

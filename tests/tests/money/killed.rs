@@ -82,7 +82,6 @@ async fn kill_again_and_again<F: Future<Output = Vec<Value>>>(store: Value, rows
     assert!(used[0] >= written[0] && used[1] >= written[1], "the budgets say {used:?}, the ledger {written:?}");
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_store_of_its_own() {
     kill_again_and_again(json!({}), |folder| async move {
@@ -91,7 +90,7 @@ async fn with_a_store_of_its_own() {
     .await;
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
+#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_store_that_others_share() {
     let Some((database, redis)) = Database::make().await.zip(Redis::start().await) else { return };

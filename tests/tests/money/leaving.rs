@@ -44,7 +44,6 @@ fn long_stream() -> Value {
     json!({ "sse": sse })
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test]
 async fn case_29_in_the_middle_of_a_stream() {
     let stand = Stand::with(json!([long_stream(), {"content": "done"}]), json!({})).await;
@@ -59,7 +58,6 @@ async fn case_29_in_the_middle_of_a_stream() {
     assert_eq!(stand.hello().await.0, 200);
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test]
 async fn case_29_before_the_headers() {
     for mode in [Mode::Plain, Mode::Streamed] {
@@ -73,7 +71,7 @@ async fn case_29_before_the_headers() {
     }
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
+#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn case_29_while_a_tool_runs_in_the_second_round() {
     let call = |name: &str| json!({"calls": [{"name": name, "arguments": {"q": "a"}}], "usage": [100, 10]});
@@ -88,7 +86,6 @@ async fn case_29_while_a_tool_runs_in_the_second_round() {
     assert_eq!(stand.hello().await.0, 200);
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test]
 async fn case_29_right_after_the_end() {
     let stand = Stand::with(json!([{"content": "done", "usage": [100, 10]}]), json!({})).await;
@@ -98,7 +95,6 @@ async fn case_29_right_after_the_end() {
     assert_eq!((&rows[0]["outcome"], &rows[0][ledger::COST]), (&json!("ok"), &json!(110_000)));
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test]
 async fn half_of_many_leave_and_give_their_share_back() {
     let hang = json!({"hang": true, "times": 10});

@@ -208,7 +208,7 @@ fn replies() -> Value {
     Value::Array([run.clone().to_vec(), vec![plain.clone(), plain.clone()], run.to_vec(), vec![plain.clone(), plain]].concat())
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
+#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn a_real_prometheus_sees_everything_that_the_dashboard_shows_and_an_alert_fires() {
     const VARIABLE: &str = "TOOLGATE_TEST_PROMETHEUS";

@@ -89,7 +89,6 @@ async fn tokens_in_metrics(gateway: &Gateway) -> u64 {
     all.keys().filter(counted).map(|series| all[series] as u64).sum()
 }
 
-#[ignore = "waits for the ledger and the shared counters"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_mixed_runs_come_to_one_sum() {
     let replies: Vec<Value> = (0..8000).map(reply).collect();
