@@ -1,6 +1,7 @@
 //! Whose limits a request meets on its path: everybody's, its model's, its key's, its end user's.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use toolgate_config::Config;
@@ -68,12 +69,33 @@ pub enum What {
 }
 
 /// The identity of a counter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterId {
     /// Whose.
     pub scope: Scope,
     /// Of what.
     pub what: What,
+}
+
+/// Counters are looked up for every limit of every request, so what tells most of them apart is hashed in few pieces, and the zone is not.
+impl Hash for CounterId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (scope, name, user) = match &self.scope {
+            Scope::Everybody => (0, "", ""),
+            Scope::Model(model) => (1, model.as_str(), ""),
+            Scope::Key(key) => (2, key.as_str(), ""),
+            Scope::User(key, user) => (3, key.as_str(), &**user),
+        };
+        let (what, unit, per) = match &self.what {
+            What::Budget(unit, per, _) => (0, *unit as u8, *per as u8),
+            What::RequestRate => (1, 0, 0),
+            What::TokenRate => (2, 0, 0),
+            What::Concurrent => (3, 0, 0),
+        };
+        state.write_u32(u32::from_le_bytes([scope, what, unit, per]));
+        state.write(name.as_bytes());
+        state.write(user.as_bytes());
+    }
 }
 
 /// A counter, and how far it may go: nano-dollars, tokens or requests.

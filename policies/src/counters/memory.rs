@@ -10,19 +10,19 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use self::accounts::Accounts;
+use self::accounts::{Accounts, Place};
 use super::{Again, BudgetReading, Claim, Counters, Denied, Held, RateReading, Seed, Taken, Taking, Unseeded, Used, Wanted};
 use crate::limits::Limit;
 
-/// Every counter of one process. A counter is there from when it is first asked for; those that are idle are forgotten when there are too
-/// many, and budgets among them ask for a [`Seed`] again.
+/// Every counter of one process. A counter is there from when it is first asked for. Those that are of no use are forgotten when there are
+/// too many; a budget among them asks for a [`Seed`] again.
 #[derive(Default)]
 pub struct Memory {
     accounts: Mutex<Accounts>,
 }
 
 /// Where the accounts of some claims are.
-type Places = SmallVec<[usize; 8]>;
+type Places = SmallVec<[Place; 8]>;
 
 impl Memory {
     /// Takes what is wanted, from all counters or from none.

@@ -100,14 +100,6 @@ impl Account {
         self.settle(taken, 0, at, what, at);
     }
 
-    /// Whether it knows nothing that matters.
-    pub(super) fn is_idle(&mut self, now: Timestamp) -> bool {
-        match self {
-            Self::Budget(Budget { held, .. }) | Self::Concurrent(Concurrent { held }) => *held == 0,
-            Self::Rate(rate) => rate.is_empty(now),
-        }
-    }
-
     pub(super) fn as_budget(&mut self) -> Option<&mut Budget> {
         if let Self::Budget(budget) = self { Some(budget) } else { None }
     }
@@ -121,6 +113,11 @@ impl Budget {
     /// How much more can be taken, where at most `most` may be.
     pub(super) fn room(&self, most: u64) -> u64 {
         most.saturating_sub(self.used()).saturating_sub(self.held)
+    }
+
+    /// Whether something is held for calls under way.
+    pub(super) fn is_held(&self) -> bool {
+        self.held > 0
     }
 
     /// Since when it does not know what was used.
@@ -142,5 +139,12 @@ impl Budget {
 
     fn used(&self) -> u64 {
         self.base.unwrap_or(0).saturating_add(self.used)
+    }
+}
+
+impl Concurrent {
+    /// Whether anybody is there.
+    pub(super) fn is_held(&self) -> bool {
+        self.held > 0
     }
 }

@@ -1,43 +1,73 @@
 //! The accounts of all counters, found by what they count; and how they stay few.
+//!
+//! They lie on shelves, which grow one by one and by little: whoever asks while there is a flood of new names does not wait until all the
+//! others are put into a larger place.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::account::Account;
-use crate::limits::{CounterId, Limit};
+use crate::limits::{CounterId, Limit, Scope};
 
-/// So many accounts are kept, idle or not.
+/// So many accounts are kept, whether they are of use or not.
 pub(super) const KEPT: usize = 100_000;
-/// For how many seconds nobody may have asked for an account that is idle: what was used is in the ledger by then.
-pub(super) const IDLE: i64 = 120;
+/// With more than so many, room is made in haste: then names are being invented.
+pub(super) const MOST: usize = 4 * KEPT;
+/// For so many seconds a budget is kept after it was last asked: by then what was used is in the ledger, from which it is seeded again.
+pub(super) const PATIENCE: i64 = 120;
+/// The same in haste.
+const HASTE: i64 = 10;
 /// While there are too many accounts, so many are looked at for each that is opened.
 const STEP: usize = 4;
+const SHELVES: usize = 64;
 
 /// The accounts, and their time.
-#[derive(Default)]
-pub(super) struct Accounts {
-    places: HashMap<ById, usize>,
-    entries: Vec<Entry>,
+pub(super) struct Accounts<S = RandomState> {
+    shelves: Vec<Shelf>,
+    hasher: S,
     now: Timestamp,
-    /// How many were opened since idle ones were last looked for.
+    /// How many there are.
+    count: usize,
+    /// How many were opened since the last look for those that are of no use.
     opened: usize,
     /// Where to go on looking.
-    hand: usize,
+    hand: Place,
+}
+
+/// Where an account is, until accounts are forgotten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    shelf: usize,
+    at: usize,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// By the hash of their identity; where another has that already, by the number after it, and so on.
+    by_hash: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
+    entries: Vec<Entry>,
 }
 
 struct Entry {
     limit: Arc<Limit>,
+    hash: u64,
     /// When it was last asked for, in seconds since 1970.
     asked: i64,
     account: Account,
 }
 
-impl Accounts {
+impl<S: BuildHasher + Default> Default for Accounts<S> {
+    fn default() -> Self {
+        let shelves = (0..SHELVES).map(|_| Shelf::default()).collect();
+        Self { shelves, hasher: S::default(), now: Timestamp::MIN, count: 0, opened: 0, hand: Place::default() }
+    }
+}
+
+impl<S: BuildHasher> Accounts<S> {
     /// Moves the time on. A clock that goes back stands still.
     pub(super) fn tick(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
@@ -45,98 +75,202 @@ impl Accounts {
     }
 
     /// Where the account of a counter is.
-    pub(super) fn find(&self, id: &CounterId) -> Option<usize> {
-        self.places.get(id).copied()
+    pub(super) fn find(&self, id: &CounterId) -> Option<Place> {
+        let (shelf, hash) = self.hash(id);
+        let at = self.shelves[shelf].find(hash, id).ok()?;
+        Some(Place { shelf, at })
     }
 
     /// Where the account of a limit's counter is; it is opened where there is none.
-    pub(super) fn find_or_open(&mut self, limit: &Arc<Limit>) -> usize {
-        let place = self.find(&limit.id).unwrap_or_else(|| self.open(limit));
-        self.entries[place].asked = self.now.as_second();
-        place
+    pub(super) fn find_or_open(&mut self, limit: &Arc<Limit>) -> Place {
+        let (shelf, hash) = self.hash(&limit.id);
+        let at = match self.shelves[shelf].find(hash, &limit.id) {
+            Ok(at) => at,
+            Err(hash) => self.open(shelf, hash, limit),
+        };
+        self.shelves[shelf].entries[at].asked = self.now.as_second();
+        Place { shelf, at }
     }
 
     /// How many there are.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
-    /// Forgets some of those that are idle, if there are too many. Places change.
+    /// Forgets some of those that are of no use, if there are too many. Places change.
     pub(super) fn tidy(&mut self) {
-        let looks = if self.entries.len() > KEPT { STEP * (1 + self.opened) } else { 0 };
+        let looks = if self.count > KEPT { STEP * (1 + self.opened) } else { 0 };
         self.opened = 0;
         for _ in 0..looks {
-            if self.hand >= self.entries.len() {
-                self.hand = 0;
-            }
             self.look();
         }
     }
 
-    fn open(&mut self, limit: &Arc<Limit>) -> usize {
-        let place = self.entries.len();
-        self.entries.push(Entry {
-            limit: Arc::clone(limit),
-            asked: self.now.as_second(),
-            account: Account::open(&limit.id.what, self.now),
-        });
-        self.places.insert(ById(Arc::clone(limit)), place);
-        self.opened += 1;
-        place
+    /// The shelf of a counter, and its hash. The bits that tell shelves apart are not those that tell apart what is on one.
+    fn hash(&self, id: &CounterId) -> (usize, u64) {
+        let hash = self.hasher.hash_one(id);
+        ((hash >> 32) as usize % SHELVES, hash)
     }
 
-    /// Forgets the account at hand, if it is idle; the last one takes its place.
+    fn open(&mut self, shelf: usize, hash: u64, limit: &Arc<Limit>) -> usize {
+        let account = Account::open(&limit.id.what, self.now);
+        let Shelf { by_hash, entries } = &mut self.shelves[shelf];
+        by_hash.insert(hash, entries.len());
+        entries.push(Entry { limit: Arc::clone(limit), hash, asked: 0, account });
+        self.count += 1;
+        self.opened += 1;
+        entries.len() - 1
+    }
+
+    /// Looks at the account at hand, and forgets it if it is of no use.
     fn look(&mut self) {
-        let Some(entry) = self.entries.get_mut(self.hand) else { return };
-        if self.now.as_second() < entry.asked + IDLE || !entry.account.is_idle(self.now) {
-            self.hand += 1;
+        let (Place { shelf, at }, haste) = (self.hand, self.count > MOST);
+        let here = &mut self.shelves[shelf];
+        let Some(entry) = here.entries.get_mut(at) else {
+            self.hand = Place { shelf: (shelf + 1) % SHELVES, at: 0 };
             return;
-        }
-        let gone = self.entries.swap_remove(self.hand);
-        self.places.remove(&gone.limit.id);
-        if let Some(moved) = self.entries.get(self.hand)
-            && let Some(place) = self.places.get_mut(&moved.limit.id)
-        {
-            *place = self.hand;
+        };
+        if !entry.is_of_use(self.now, haste) && here.forget(at) {
+            self.count -= 1;
+        } else {
+            self.hand.at += 1;
         }
     }
 }
 
-/// By where it is.
-impl Index<usize> for Accounts {
+impl Shelf {
+    /// Where the account of a counter is; else the hash by which it would be found.
+    fn find(&self, mut hash: u64, id: &CounterId) -> Result<usize, u64> {
+        while let Some(at) = self.by_hash.get(&hash) {
+            if self.entries[*at].limit.id == *id {
+                return Ok(*at);
+            }
+            hash = hash.wrapping_add(1);
+        }
+        Err(hash)
+    }
+
+    /// Forgets an account, unless another is found by way of it. The last one takes its place.
+    fn forget(&mut self, at: usize) -> bool {
+        let hash = self.entries[at].hash;
+        if self.by_hash.contains_key(&hash.wrapping_add(1)) {
+            return false;
+        }
+        self.by_hash.remove(&hash);
+        self.entries.swap_remove(at);
+        if let Some(moved) = self.entries.get(at) {
+            self.by_hash.insert(moved.hash, at);
+        }
+        true
+    }
+}
+
+impl Entry {
+    /// Whether something would be lost with it. In haste, the windows of users' rates may be: who invents a name has a new one anyway.
+    fn is_of_use(&mut self, now: Timestamp, haste: bool) -> bool {
+        let patience = if haste { HASTE } else { PATIENCE };
+        let was_asked = now.as_second() < self.asked + patience;
+        match &mut self.account {
+            Account::Budget(budget) => was_asked || budget.is_held(),
+            Account::Rate(rate) => {
+                !rate.is_empty(now) && (was_asked || !haste || !matches!(self.limit.id.scope, Scope::User(..)))
+            }
+            Account::Concurrent(concurrent) => concurrent.is_held(),
+        }
+    }
+}
+
+impl<S> Index<Place> for Accounts<S> {
     type Output = Account;
 
-    fn index(&self, place: usize) -> &Account {
-        &self.entries[place].account
+    fn index(&self, place: Place) -> &Account {
+        &self.shelves[place.shelf].entries[place.at].account
     }
 }
 
-impl IndexMut<usize> for Accounts {
-    fn index_mut(&mut self, place: usize) -> &mut Account {
-        &mut self.entries[place].account
+impl<S> IndexMut<Place> for Accounts<S> {
+    fn index_mut(&mut self, place: Place) -> &mut Account {
+        &mut self.shelves[place.shelf].entries[place.at].account
     }
 }
 
-/// A limit in the place of its counter's identity, which is long, and is shared this way.
-struct ById(Arc<Limit>);
+/// What is a hash already is not hashed again.
+#[derive(Default)]
+struct AsItIs(u64);
 
-impl Borrow<CounterId> for ById {
-    fn borrow(&self) -> &CounterId {
-        &self.0.id
+impl Hasher for AsItIs {
+    fn write(&mut self, _: &[u8]) {
+        debug_assert!(false, "only hashes are looked up");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
-impl Hash for ById {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
+#[cfg(test)]
+mod tests {
+    use toolgate_config::names::ModelName;
+
+    use super::*;
+    use crate::limits::What;
+
+    /// One hash for all.
+    #[derive(Default)]
+    struct Same;
+
+    impl Hasher for Same {
+        fn write(&mut self, _: &[u8]) {}
+
+        fn finish(&self) -> u64 {
+            u64::MAX
+        }
+    }
+
+    fn limit(name: &str) -> Arc<Limit> {
+        Arc::new(Limit { id: CounterId { scope: Scope::Model(ModelName::new(name)), what: What::Concurrent }, most: 9 })
+    }
+
+    #[test]
+    fn counters_of_the_same_hash_are_told_apart() {
+        let mut accounts = Accounts::<BuildHasherDefault<Same>>::default();
+        let limits: Vec<_> = (0..5).map(|at| limit(&at.to_string())).collect();
+        let places: Vec<_> = limits.iter().map(|limit| accounts.find_or_open(limit)).collect();
+        assert!(places.iter().zip(1..).all(|(place, next)| !places[next..].contains(place)));
+        assert_eq!(limits.iter().map(|limit| accounts.find_or_open(limit)).collect::<Vec<_>>(), places);
+        assert_eq!((accounts.count(), accounts.find(&limit("other").id)), (5, None));
+    }
+
+    #[test]
+    fn an_account_by_way_of_which_others_are_found_is_not_forgotten() {
+        let mut shelf = Accounts::<BuildHasherDefault<Same>>::default();
+        let limits: Vec<_> = (0..3).map(|at| limit(&at.to_string())).collect();
+        let places: Vec<_> = limits.iter().map(|limit| shelf.find_or_open(limit)).collect();
+        let shelf = &mut shelf.shelves[places[0].shelf];
+        assert!(!shelf.forget(0) && !shelf.forget(1) && shelf.forget(2));
+        assert_eq!(limits.iter().map(|limit| shelf.find(u64::MAX, &limit.id)).collect::<Vec<_>>(), [Ok(0), Ok(1), Err(1)]);
+        assert!(shelf.forget(1) && shelf.forget(0) && shelf.entries.is_empty() && shelf.by_hash.is_empty());
+    }
+
+    #[test]
+    fn the_last_account_takes_the_place_of_one_that_is_forgotten() {
+        let mut accounts = Accounts::<RandomState>::default();
+        let limits: Vec<_> = (0..1000).map(|at| limit(&at.to_string())).collect();
+        for limit in &limits {
+            accounts.find_or_open(limit);
+        }
+        for gone in 0..500 {
+            let Place { shelf, at } = accounts.find(&limits[gone].id).unwrap();
+            assert!(accounts.shelves[shelf].forget(at));
+            let found = |limit: &Arc<Limit>| {
+                accounts.find(&limit.id).map(|Place { shelf, at }| &accounts.shelves[shelf].entries[at].limit)
+            };
+            assert!(limits.iter().enumerate().all(|(at, limit)| found(limit) == (at > gone).then_some(limit)), "{gone}");
+        }
     }
 }
-
-impl PartialEq for ById {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
-}
-
-impl Eq for ById {}
