@@ -126,7 +126,8 @@ async fn serve(
 
 /// A failure as the caller sees it: with its status while nothing was sent; after that as one event, and no end mark.
 async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
-    if let Err(unsettled) = record.settled().await {
+    let waited_in_vain = matches!(failure, Failure::Closed(_));
+    if !waited_in_vain && let Err(unsettled) = record.settled().await {
         tracing::error!(trace = %record.run.id, why = unsettled.for_log(), "what a failed request spent is not on the disk yet");
     }
     tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");

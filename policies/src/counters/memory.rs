@@ -145,11 +145,8 @@ impl Asked<'_> {
 
     /// How much room there must be for a claim. What is roughly known is not lowered: first it is counted exactly.
     fn must_fit(&self, claim: &Claim, output: u64) -> u64 {
-        if claim.rough {
-            claim.amount(self.wanted.output).saturating_mul(self.wanted.margin.max(1))
-        } else {
-            claim.amount(output)
-        }
+        let output = if claim.rough { self.wanted.output } else { output };
+        claim.must_fit(output, self.wanted.margin)
     }
 
     fn taken(mut self, output: u64) -> Taken {

@@ -26,15 +26,25 @@ pub struct Claim {
     pub each: u64,
     /// Taken even where it does not fit: a run under way is not refused by a rate.
     pub forced: bool,
-    /// Whether the amount is only roughly known, and so more than once such an amount must fit; see [`Wanted::margin`].
+    /// Whether what is fixed is only roughly known, and so must fit more than once; see [`Wanted::margin`].
     pub rough: bool,
 }
 
 impl Claim {
     /// How much this is with `output` tokens of output, in the limit's unit, rounded half up.
     pub fn amount(&self, output: u64) -> u64 {
-        let thousandths = u128::from(self.fixed) + u128::from(self.each) * u128::from(output);
-        u64::try_from((thousandths + 500) / 1000).unwrap_or(u64::MAX)
+        self.amount_with(output, 1)
+    }
+
+    /// How much room there must be for it. What is roughly known must fit `margin` times.
+    pub fn must_fit(&self, output: u64, margin: u64) -> u64 {
+        self.amount_with(output, if self.rough { margin.max(1) } else { 1 })
+    }
+
+    fn amount_with(&self, output: u64, times: u64) -> u64 {
+        let fixed = u128::from(self.fixed) * u128::from(times);
+        let each = u128::from(self.each) * u128::from(output);
+        u64::try_from(fixed.saturating_add(each).saturating_add(500) / 1000).unwrap_or(u64::MAX)
     }
 
     /// The most output with which it is no more than `room`. With none at all it can still be more: where `fixed` alone is.
@@ -54,7 +64,8 @@ pub struct Wanted {
     /// The fewest tokens of output that are of use: where `output` does not fit into a budget, what fits is taken, but not less than this.
     /// The same as `output`: it is not lowered.
     pub least_output: u64,
-    /// How many times a rough amount must fit: then nobody is refused because somebody else was counted roughly. 1: once.
+    /// How many times what is fixed of a rough claim must fit, so many requests may hold too much at the same time: then nobody is refused
+    /// because somebody else was counted roughly. 1: once.
     pub margin: u64,
 }
 

@@ -137,7 +137,7 @@ fn an_output_that_some_other_limit_refuses_is_not_taken() {
 }
 
 #[test]
-fn a_rough_amount_must_fit_several_times() {
+fn what_is_roughly_known_must_fit_several_times() {
     let day = limit(budget(Unit::Tokens, Per::Day), 100);
     let memory = seeded(&[(&day, 40)], ms(0));
     let want = |fixed, rough| Wanted {
@@ -146,11 +146,11 @@ fn a_rough_amount_must_fit_several_times() {
         least_output: 1,
         margin: 3,
     };
-    let refused = denied(memory.take(&want(11, true), ms(0)));
+    let refused = denied(memory.take(&want(17, true), ms(0)));
     assert!(refused.was_rough, "it could still fit, counted exactly");
-    let held = taken(memory.take(&want(10, true), ms(0)));
-    assert_eq!((held.output, held.held[0].amount), (10, 20), "what is taken is taken once");
-    assert_eq!(taken(memory.take(&want(35, false), ms(0))).output, 5, "what is exact is lowered");
+    let held = taken(memory.take(&want(16, true), ms(0)));
+    assert_eq!((held.output, held.held[0].amount), (10, 26), "what is taken is taken once");
+    assert_eq!(taken(memory.take(&want(29, false), ms(0))).output, 5, "what is exact is lowered");
     assert_eq!(stands(&memory, &day, ms(0)), (40, 60));
 }
 
