@@ -181,7 +181,7 @@ fn answer(paint: Paint, reply: &Reply) -> String {
     let mut text = heading(paint, 5, "The application gets", &note) + "\n";
     let _ = writeln!(text, "{MARGIN}{}", reply.status);
     let (trace_id, run): (Vec<_>, Vec<_>) = headers(reply).into_iter().partition(|header| header.starts_with("x-toolgate-trace"));
-    for line in [trace_id, run].iter().filter(|line| !line.is_empty()) {
+    for line in [&trace_id[..]].into_iter().chain(run.chunks(3)).filter(|line| !line.is_empty()) {
         let _ = writeln!(text, "{MARGIN}{}", line.join("   "));
     }
     let said = reply.body["choices"][0]["message"]["content"].as_str().or(reply.body["error"]["message"].as_str());

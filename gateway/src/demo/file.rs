@@ -54,7 +54,8 @@ models:
   {MODEL}: {{ provider: upstream, upstream_model: {upstream_model}, tools: {{ groups: [orders, customers] }},{params}{price}
              system_prompt: "You answer for a shop. Look things up before you answer." }}
 keys:
-  - {{ name: app, hash: "sha256:{key_hash}", budgets: [ {budget} ] }}
+  - {{ name: app, hash: "sha256:{key_hash}",
+      budgets: [ {budget} ] }}
 groups:
   orders: {{ data_class: internal, egress: ["{shop}"] }}
   customers: {{ data_class: internal, personal: true, egress: ["{shop}"], trust_zone: local }}
