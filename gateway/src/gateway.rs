@@ -59,7 +59,7 @@ impl Departures {
     pub async fn settle(mut self, gateway: Arc<Gateway>) {
         while let Some((mut run, tab)) = self.0.recv().await {
             if let Some(mut tab) = tab {
-                tab.abandon(&gateway.money, &mut run);
+                tab.abandon(&gateway.money, &gateway.in_force(), &mut run);
             }
             crate::serve::settle(&gateway, run);
         }

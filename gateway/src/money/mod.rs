@@ -13,7 +13,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_config::Config;
 use toolgate_policies::budget;
-use toolgate_policies::counters::{BudgetReading, Hold, Seed, Taking, Unseeded, Wanted};
+use toolgate_policies::counters::{BudgetReading, Held, Hold, Seed, Taking, Unseeded, Wanted};
 use toolgate_policies::limits::{Limit, Limits, What};
 
 pub use self::prompt::Prompt;
@@ -114,7 +114,13 @@ impl Money {
         Ok(self.shelf.seed(&seeds).await?)
     }
 
-    fn hold(&self, held: Vec<toolgate_policies::counters::Held>) -> Hold {
+    /// A hold of nothing, by which what was used is counted all the same.
+    fn nothing_of(&self, wanted: &Wanted) -> Hold {
+        let at = Timestamp::now();
+        self.hold(wanted.claims.iter().map(|claim| Held { limit: Arc::clone(&claim.limit), amount: 0, at }).collect())
+    }
+
+    fn hold(&self, held: Vec<Held>) -> Hold {
         Hold::new(self.shelf.port(), held)
     }
 }

@@ -221,7 +221,7 @@ impl Tab {
     }
 
     /// The caller has gone: what was under way is entered as far as it came, and everything is given back.
-    pub fn abandon(&mut self, money: &Money, run: &mut Run) {
+    pub fn abandon(&mut self, money: &Money, in_force: &InForce, run: &mut Run) {
         let number = run.asked;
         if let Some(round) = run.rounds.last_mut() {
             if self.is_open {
@@ -229,7 +229,9 @@ impl Tab {
             }
             let under_way = |call: &&mut ToolCall| call.outcome.is_none() && call.price.is_some();
             for call in round.tool_calls.iter_mut().filter(under_way) {
-                self.enter_tool(money, number, call, None);
+                // What was set aside for it was given back when its caller left.
+                let hold = call.price.map(|price| money.nothing_of(&budget::tool_wants(&self.path(in_force), price)));
+                self.enter_tool(money, number, call, hold);
             }
         }
         self.release();

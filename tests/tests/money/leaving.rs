@@ -71,7 +71,6 @@ async fn case_29_before_the_headers() {
     }
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn case_29_while_a_tool_runs_in_the_second_round() {
     let call = |name: &str| json!({"calls": [{"name": name, "arguments": {"q": "a"}}], "usage": [100, 10]});
