@@ -112,7 +112,7 @@ impl Reading {
             StoreUrl::None => Ok(None),
             StoreUrl::Sqlite(path) => sqlite::Reading::open(path, patience).map(|store| Some(Self::Sqlite(store))),
             #[cfg(feature = "postgres")]
-            StoreUrl::Postgres(url) => postgres::Reading::open(url, patience).map(|store| Some(Self::Postgres(store))),
+            StoreUrl::Postgres(url) => postgres::Reading::open(url).map(|store| Some(Self::Postgres(store))),
             #[cfg(not(feature = "postgres"))]
             StoreUrl::Postgres(_) => Err(without_postgres()),
         }
@@ -124,6 +124,15 @@ impl Reading {
             Self::Sqlite(store) => store.sums(asked),
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => store.sums(asked),
+        }
+    }
+
+    /// The time of the newest row that was dropped.
+    pub(super) fn dropped_until(&mut self) -> Result<Option<Timestamp>, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.dropped_until(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.dropped_until(),
         }
     }
 }

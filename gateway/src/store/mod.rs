@@ -12,7 +12,7 @@ mod reader;
 mod row;
 mod schema;
 mod sqlite;
-mod sums;
+mod statements;
 mod tally;
 #[cfg(test)]
 mod tests;

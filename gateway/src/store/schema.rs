@@ -6,6 +6,10 @@ pub(super) const VERSION: i64 = 1;
 /// Its name says whose it is, should others have tables beside it.
 pub(super) const VERSION_TABLE: &str = "toolgate_schema";
 
+/// The tables of the first version: where they are, and the version table is not, they are somebody else's.
+#[cfg(feature = "postgres")]
+pub(super) const TABLES: [&str; 2] = ["ledger", "carried"];
+
 /// What is found in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {

@@ -4,6 +4,7 @@
 
 mod open;
 mod read;
+mod statements;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,9 +13,11 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, ErrorCode, TransactionBehavior, params};
 
 pub(super) use self::read::Reading;
+#[cfg(test)]
+pub(super) use self::statements::ROWS_OF_USER;
+use self::statements::{CARRY, DROP, INSERT};
 use super::Unusable;
 use super::database::{Numbered, Trouble, signed};
-use super::sums::{CARRY_SQLITE, DROP_SQLITE};
 use super::text::fitted;
 
 /// The writer's connection to the file.
@@ -53,8 +56,8 @@ impl Sqlite {
     pub(super) fn carry(&mut self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
         let (before, most) = (before.as_microsecond(), i64::try_from(most).unwrap_or(i64::MAX));
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.prepare_cached(&CARRY_SQLITE)?.execute(params![before, most])?;
-        let dropped = transaction.prepare_cached(&DROP_SQLITE)?.execute(params![before, most])?;
+        transaction.prepare_cached(&CARRY)?.execute(params![before, most])?;
+        let dropped = transaction.prepare_cached(&DROP)?.execute(params![before, most])?;
         transaction.commit()?;
         Ok(dropped)
     }
@@ -80,8 +83,6 @@ impl Sqlite {
 fn name(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
-
-const INSERT: &str = "INSERT INTO ledger VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) ON CONFLICT (at, id) DO NOTHING";
 
 fn append(insert: &mut CachedStatement<'_>, numbered: &Numbered<'_>) -> rusqlite::Result<()> {
     let row = numbered.row;

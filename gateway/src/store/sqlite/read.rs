@@ -8,9 +8,9 @@ use rusqlite::{Connection, Params, Row};
 use toolgate_config::money::NanoUsd;
 use toolgate_config::price::Billed;
 
+use super::statements::{CARRIED, CARRIED_OF_USER, ROWS, ROWS_OF_USER};
 use super::{name, open};
 use crate::store::database::{Asked, Trouble, unsigned};
-use crate::store::sums::{CARRIED_OF_USER_SQLITE, CARRIED_SQLITE, ROWS_OF_USER_SQLITE, ROWS_SQLITE};
 use crate::store::tally::Tally;
 use crate::store::{Sum, Unusable};
 
@@ -36,15 +36,21 @@ impl Reading {
         // One view for both statements: rows that are carried on in between would be counted twice, or never.
         let view = self.connection.transaction()?;
         match &asked.of {
-            None => add(&view, &ROWS_SQLITE, [since], &mut tally)?,
-            Some((key, user)) => add(&view, &ROWS_OF_USER_SQLITE, (since, key, user), &mut tally)?,
+            None => add(&view, &ROWS, [since], &mut tally)?,
+            Some((key, user)) => add(&view, &ROWS_OF_USER, (since, key, user), &mut tally)?,
         }
         match &asked.of {
             _ if asked.since.is_some() => {}
-            None => add(&view, &CARRIED_SQLITE, [], &mut tally)?,
-            Some((key, user)) => add(&view, &CARRIED_OF_USER_SQLITE, (key, user), &mut tally)?,
+            None => add(&view, &CARRIED, [], &mut tally)?,
+            Some((key, user)) => add(&view, &CARRIED_OF_USER, (key, user), &mut tally)?,
         }
         Ok(tally.into_sums())
+    }
+
+    /// The time of the newest row that was dropped.
+    pub(crate) fn dropped_until(&mut self) -> Result<Option<Timestamp>, Trouble> {
+        let newest: Option<i64> = self.connection.query_row("SELECT MAX(newest) FROM carried", [], |row| row.get(0))?;
+        Ok(newest.and_then(|newest| Timestamp::from_microsecond(newest).ok()))
     }
 }
 

@@ -10,6 +10,15 @@ macro_rules! with_every_database {
                 super::run(super::$behaviour(super::StoreUrl::Sqlite(folder.path("toolgate.db"))));
             })*
         }
+
+        #[cfg(feature = "postgres")]
+        mod on_a_server {
+            $(#[test]
+            fn $behaviour() {
+                let database = super::super::postgres::Database::new();
+                super::run(super::$behaviour(database.store()));
+            })*
+        }
     };
 }
 
@@ -231,12 +240,15 @@ async fn amounts_beyond_all_measure_stay_at_the_most(url: StoreUrl) {
 }
 
 async fn a_batch_that_is_written_again_is_there_once(url: StoreUrl) {
-    let mut database = Writing::open(&url, PATIENCE.busy).unwrap().unwrap();
-    let rows = [row(), row()];
-    let batch: Vec<_> = rows.iter().zip(1..).map(|(row, id)| Numbered { id, row }).collect();
-    database.append(&batch).unwrap();
-    database.append(&batch).unwrap();
-    database.close();
+    let apart = || {
+        let mut database = Writing::open(&url, PATIENCE.busy).unwrap().unwrap();
+        let rows = [row(), row()];
+        let batch: Vec<_> = rows.iter().zip(1..).map(|(row, id)| Numbered { id, row }).collect();
+        database.append(&batch).unwrap();
+        database.append(&batch).unwrap();
+        database.close();
+    };
+    std::thread::scope(|scope| scope.spawn(apart).join()).unwrap();
     let ledger = ledger(&url);
     assert_eq!(rows_in(&ledger).await, 2);
     ledger.close().await;

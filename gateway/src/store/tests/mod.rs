@@ -3,4 +3,6 @@
 mod child;
 mod house;
 mod ledger;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;

@@ -152,7 +152,7 @@ fn rows_of(path: &std::path::Path) -> u64 {
 fn an_end_user_is_looked_up_and_not_searched_for() {
     let folder = Folder::new();
     let database = Sqlite::open(&folder.path("toolgate.db"), PATIENCE.busy).unwrap();
-    let statement = format!("EXPLAIN QUERY PLAN {}", *crate::store::sums::ROWS_OF_USER_SQLITE);
+    let statement = format!("EXPLAIN QUERY PLAN {}", *crate::store::sqlite::ROWS_OF_USER);
     let plan: String = database.connection().query_row(&statement, (0, "shop", "ann"), |row| row.get(3)).unwrap();
     assert!(plan.contains("ledger_users (key=? AND end_user=? AND at>?)"), "{plan}");
 }
