@@ -23,6 +23,7 @@ pub(crate) use models::{Model, ModelTools, Provider};
 pub(crate) use money::{Budget, Price, Prices, Rate, Rates};
 pub(crate) use section::{At, Given};
 pub(crate) use shape::Named;
+pub use shape::duration;
 pub(crate) use store::Store;
 pub(crate) use text::Text;
 pub(crate) use tools::{EgressEntry, Group, Http, Tool};

@@ -153,7 +153,8 @@ impl Shape for Duration {
     }
 }
 
-fn duration(text: &str) -> Option<Duration> {
+/// A duration as the file has it: `250ms`, `10s`, `5m`, `1h`, `30d`.
+pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = split(text)?;
     let millis = match unit {
         "ms" => 1,

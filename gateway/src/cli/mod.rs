@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod key;
 mod serve;
+mod spend;
 mod tools;
 
 use std::io::{self, Write};
@@ -33,6 +34,8 @@ enum Command {
     Check(check::Check),
     /// Print the effective policy: each tool with its verdict and reason.
     Tools(tools::Tools),
+    /// Read the ledger: what was used and what it cost, by key, model or tool.
+    Spend(spend::Spend),
     /// Make keys for callers.
     #[command(subcommand)]
     Key(key::Key),
@@ -72,6 +75,7 @@ pub fn run() -> ExitCode {
         Command::Demo(command) => demo::run(command),
         Command::Check(command) => check::run(&command),
         Command::Tools(command) => tools::run(&command),
+        Command::Spend(command) => spend::run(&command),
         Command::Key(command) => key::run(&command),
         Command::Schema => check::schema(),
         Command::Reload(command) => admin::reload(&command),

@@ -28,7 +28,7 @@ pub(super) enum Writing {
     Sqlite(Sqlite),
     /// A server.
     #[cfg(feature = "postgres")]
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Writing {
@@ -41,7 +41,7 @@ impl Writing {
             StoreUrl::None => Ok(None),
             StoreUrl::Sqlite(path) => Sqlite::open(path, patience).map(|store| Some(Self::Sqlite(store))),
             #[cfg(feature = "postgres")]
-            StoreUrl::Postgres(url) => Postgres::open(url, patience).map(|store| Some(Self::Postgres(store))),
+            StoreUrl::Postgres(url) => Postgres::open(url, patience).map(|store| Some(Self::Postgres(Box::new(store)))),
             #[cfg(not(feature = "postgres"))]
             StoreUrl::Postgres(_) => Err(without_postgres()),
         }
@@ -99,7 +99,7 @@ pub(super) enum Reading {
     Sqlite(sqlite::Reading),
     /// A server.
     #[cfg(feature = "postgres")]
-    Postgres(postgres::Reading),
+    Postgres(Box<postgres::Reading>),
 }
 
 impl Reading {
@@ -112,7 +112,7 @@ impl Reading {
             StoreUrl::None => Ok(None),
             StoreUrl::Sqlite(path) => sqlite::Reading::open(path, patience).map(|store| Some(Self::Sqlite(store))),
             #[cfg(feature = "postgres")]
-            StoreUrl::Postgres(url) => postgres::Reading::open(url).map(|store| Some(Self::Postgres(store))),
+            StoreUrl::Postgres(url) => postgres::Reading::open(url).map(|store| Some(Self::Postgres(Box::new(store)))),
             #[cfg(not(feature = "postgres"))]
             StoreUrl::Postgres(_) => Err(without_postgres()),
         }

@@ -4,6 +4,7 @@
 //! and a connection of their own (`reader`). What the two databases do differently is in `sqlite` and `postgres`, behind `database`.
 
 mod database;
+mod keep;
 mod pace;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -30,7 +31,8 @@ use toolgate_config::store::StoreUrl;
 use toolgate_policies::counters::Unseeded;
 use toolgate_policies::limits::{Scope, What as Counted};
 
-use self::database::{Asked, Writing};
+use self::database::{Asked, Reading, Trouble, Writing};
+pub use self::keep::keep;
 use self::queue::Queue;
 use self::reader::Reader;
 pub use self::row::{Row, Sum, What};
@@ -46,6 +48,26 @@ pub struct Ledger {
 struct Kept {
     shared: Arc<Shared>,
     reader: Reader,
+}
+
+/// What a ledger says when it is only looked at.
+pub struct Spent {
+    /// The sums of the rows that were asked for: by provider, model, entry that answered, key and tool.
+    pub sums: Vec<Sum>,
+    /// Rows up to this time were dropped; only sums without a beginning hold them.
+    pub dropped_until: Option<Timestamp>,
+}
+
+/// Looks at a ledger, beside the gateways that may write it. `None`: none is kept. It takes a while, and is not for a thread that has a
+/// runtime.
+///
+/// # Errors
+/// It is not there, or cannot be read. It is never made.
+pub fn look(url: &StoreUrl, since: Option<Timestamp>) -> Result<Option<Spent>, Unusable> {
+    let Some(mut reading) = Reading::open(url, PATIENCE.busy)? else { return Ok(None) };
+    let unread = |trouble: Trouble| Unusable(format!("the store cannot be read: {}", trouble.0));
+    let sums = reading.sums(&Asked { since, of: None }).map_err(unread)?;
+    Ok(Some(Spent { sums, dropped_until: reading.dropped_until().map_err(unread)? }))
 }
 
 /// A row that was handed over, and is on its way to the disk.
@@ -87,7 +109,6 @@ impl Ledger {
 
     fn open_with(url: &StoreUrl, keep: Duration, patience: Patience) -> Result<Self, Unusable> {
         let Some(database) = opened_apart(url.clone(), patience.busy)? else { return Ok(Self { kept: None }) };
-        let no_thread = |error: std::io::Error| Unusable(format!("there is no thread for the store: {error}"));
         let shared = Arc::new(Shared { queue: Queue::new(patience), keep: Mutex::new(keep), commits: AtomicU64::new(0) });
         let writer = Writer { database, shared: Arc::clone(&shared), patience };
         std::thread::Builder::new().name("ledger writer".to_owned()).spawn(move || writer.run()).map_err(no_thread)?;
@@ -172,7 +193,7 @@ impl Ledger {
     /// Writes what is still waiting, and closes the store. A row that comes later is lost.
     pub async fn close(&self) {
         let Some(kept) = &self.kept else { return };
-        kept.reader.close().await;
+        kept.reader.close(PATIENCE.busy).await;
         kept.shared.queue.begin_to_close();
         kept.shared.queue.ended().await;
     }
@@ -187,10 +208,14 @@ impl Drop for Ledger {
     }
 }
 
+fn no_thread(error: std::io::Error) -> Unusable {
+    Unusable(format!("there is no thread for the store: {error}"))
+}
+
 /// Opens the store on a thread that may wait: a database's client may have a runtime of its own, which cannot be within another.
 fn opened_apart(url: StoreUrl, patience: Duration) -> Result<Option<Writing>, Unusable> {
-    let opening = std::thread::spawn(move || Writing::open(&url, patience));
-    opening.join().unwrap_or_else(|_| Err(Unusable("opening the store has failed".to_owned())))
+    let opening = std::thread::Builder::new().name("ledger opening".to_owned()).spawn(move || Writing::open(&url, patience));
+    opening.map_err(no_thread)?.join().unwrap_or_else(|_| Err(Unusable("opening the store has failed".to_owned())))
 }
 
 /// Whether a sum is in a scope. Those of an end user were asked for as such.

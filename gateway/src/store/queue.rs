@@ -212,11 +212,14 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// Waits until the writer has ended.
+    /// Waits until the writer has ended; not for ever, for a disk may never answer.
     pub(super) async fn ended(&self) {
         if let Some(never) = self.reaching(Ticket(u64::MAX)) {
             // Nothing is sent; it is dropped at the end.
-            let _ = never.await;
+            let ended = tokio::time::timeout(self.patience.closing * 2, never).await;
+            if ended.is_err() {
+                tracing::error!("the store does not answer; the gateway ends, and rows that wait are lost");
+            }
         }
     }
 

@@ -60,13 +60,13 @@ impl Reader {
         }
     }
 
-    /// Closes the connection.
-    pub(super) async fn close(&self) {
+    /// Closes the connection. An answer that takes longer than `patience` is not waited for.
+    pub(super) async fn close(&self, patience: Duration) {
         self.questions.lock().take();
         let ended = self.ended.lock().take();
         if let Some(ended) = ended {
             // An error is an end as well.
-            let _ = tokio::time::timeout(LONGEST, ended).await;
+            let _ = tokio::time::timeout(patience, ended).await;
         }
     }
 }

@@ -14,6 +14,11 @@ const MIGRATIONS: [&str; 1] = [include_str!("../migrations/postgres/0001_ledger.
 pub(super) async fn bring_up_to_date(connection: &mut PgConnection) -> sqlx::Result<Result<(), String>> {
     let mut transaction = connection.begin().await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(OPENING).execute(&mut *transaction).await?;
+    let encoding: String = sqlx::query_scalar("SELECT current_setting('server_encoding')").fetch_one(&mut *transaction).await?;
+    if encoding != "UTF8" {
+        // It would refuse a row for a name, and with it all rows behind.
+        return Ok(Err(format!("has the encoding {encoding}, which cannot hold every name: create it with the encoding UTF8")));
+    }
     let found = found(&mut transaction).await?;
     let version = match found.to_write() {
         Ok(version) => version,

@@ -5,4 +5,5 @@ mod house;
 mod ledger;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod queue;
 mod sqlite;

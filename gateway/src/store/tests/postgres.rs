@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use toolgate_config::secret::Secret;
@@ -20,14 +22,14 @@ pub(super) struct Database {
     admin: String,
     name: String,
     /// The server, where the tests were given none.
-    _server: Option<Server>,
+    _server: Option<Arc<Server>>,
 }
 
 impl Database {
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let given = std::env::var("TOOLGATE_TEST_POSTGRES").ok();
-        let server = if given.is_none() { Some(Server::start()) } else { None };
+        let server = if given.is_none() { Some(Server::shared()) } else { None };
         let admin = given.or_else(|| server.as_ref().map(|server| server.url.clone())).unwrap();
         let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let database = Self { admin, name, _server: server };
@@ -74,36 +76,43 @@ fn execute(url: &str, statement: &str) {
     std::thread::scope(|scope| scope.spawn(|| run(apart())).join()).unwrap();
 }
 
-/// A server of our own, which ends with the test.
+/// A server of our own, for all tests that need one at the same time.
 struct Server {
+    /// A shell that ends the server when nobody writes to it any more: with the last of those tests, or with this process.
     process: Child,
     url: String,
     _folder: Folder,
 }
 
 impl Server {
+    fn shared() -> Arc<Self> {
+        static RUNNING: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+        let mut running = RUNNING.lock();
+        running.upgrade().unwrap_or_else(|| {
+            let server = Arc::new(Self::start());
+            *running = Arc::downgrade(&server);
+            server
+        })
+    }
+
     fn start() -> Self {
         let folder = Folder::new();
         let place = folder.path("");
-        let data = folder.path("data");
         let programs = programs();
         // The server refuses to be root.
-        let as_user = |program: &str| {
-            let is_root = std::fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap();
-            let mut command = Command::new("setpriv");
-            command.args(["--pdeathsig", "INT"]).stdout(Stdio::null()).stderr(Stdio::null()).current_dir(&place);
-            if is_root {
-                command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]);
-            }
-            command.arg(programs.join(program));
-            command
-        };
+        let is_root = std::fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap();
+        let as_user = if is_root { "setpriv --reuid=postgres --regid=postgres --clear-groups" } else { "" };
+        let make = "initdb --username=toolgate --auth=trust --encoding=UTF8 --locale=C --no-sync -D data";
+        let serve = "postgres -D data -k \"$PWD\" -c listen_addresses= -c fsync=off -c max_connections=100";
+        let script = format!(
+            "{as_user} {0}/{make} && {{ {as_user} {0}/{serve} & read -r end; kill -INT $!; wait; }} >log 2>&1",
+            programs.display()
+        );
         // Whoever the server is, it may write here.
         std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-        let how = ["--username=toolgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"];
-        assert!(as_user("initdb").args(how).arg(&data).status().unwrap().success(), "initdb has failed");
-        let settings = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=50"];
-        let process = as_user("postgres").arg("-D").arg(&data).arg("-k").arg(&place).args(settings).spawn().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(&place).stdin(Stdio::piped()).stdout(Stdio::null());
+        let process = shell.spawn().unwrap();
         let socket: String = place.to_str().unwrap().bytes().map(|byte| format!("%{byte:02x}")).collect();
         let server = Self { process, url: format!("postgres://toolgate@{socket}/postgres"), _folder: folder };
         run(eventually("the server answers", async || PgConnection::connect(&server.url).await.is_ok()));
@@ -113,7 +122,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
@@ -140,7 +149,10 @@ fn a_server_that_cannot_be_used_is_left_as_it_is_and_the_sentence_says_why() {
     run(async { ledger(&newer.store()).close().await });
     newer.execute("INSERT INTO toolgate_schema VALUES (1000, now(), now())");
     let strict = Database::new();
-    strict.execute("CREATE ROLE toolgate_guest LOGIN PASSWORD 'hunter2'; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+    strict.execute("DROP ROLE IF EXISTS toolgate_guest; CREATE ROLE toolgate_guest LOGIN PASSWORD 'hunter2'; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+    let latin = Database::new();
+    latin.admin(&format!("DROP DATABASE {}", latin.name));
+    latin.admin(&format!("CREATE DATABASE {} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0", latin.name));
     let guest = |database: &Database| {
         let (scheme, rest) = database.url().split_once("://").map(|(scheme, rest)| (scheme.to_owned(), rest.to_owned())).unwrap();
         format!("{scheme}://toolgate_guest:hunter2@{}", rest.split_once('@').unwrap().1)
@@ -151,6 +163,7 @@ fn a_server_that_cannot_be_used_is_left_as_it_is_and_the_sentence_says_why() {
         (newer.url(), "is of version 1000"),
         (read_only.url(), "is read-only: name the primary server"),
         (guest(&strict), "does not let its user make and write tables"),
+        (latin.url(), "has the encoding LATIN1"),
         (none, "has no such database: create it"),
         ("postgres://toolgate:hunter2@127.0.0.1:1/toolgate".to_owned(), "cannot be reached"),
         ("postgres://toolgate:hunter2/toolgate".to_owned(), "names no PostgreSQL server"),
