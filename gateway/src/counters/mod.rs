@@ -1,4 +1,7 @@
 //! The counters of rates and budgets, wherever they are: in this process, or in a server that many gateways share.
+//!
+//! What a hold used is settled only when its row of the ledger is written. A server that has forgotten a budget gets what was used from the
+//! ledger, and whatever is told of it later is taken to be in there, if it had happened before that.
 
 #[cfg(feature = "redis")]
 mod redis;
@@ -25,15 +28,17 @@ pub enum Shelf {
 pub struct Unreachable(pub String);
 
 impl Shelf {
-    /// Opens the counters.
+    /// Opens the counters. Those of many gateways have a thread of their own, which talks to their server: it ends with [`Shelf::close`], or
+    /// when the shelf is dropped. It takes a while to reach the server; no request waits yet.
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub fn open(url: &CountersUrl, _on_failure: OnCounterFailure) -> Result<Self, Unreachable> {
+    #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "one process does not fail itself"))]
+    pub fn open(url: &CountersUrl, on_failure: OnCounterFailure) -> Result<Self, Unreachable> {
         match url {
             CountersUrl::Memory => Ok(Self::Memory(Arc::default())),
             #[cfg(feature = "redis")]
-            CountersUrl::Redis(url) => redis::Redis::open(url, _on_failure).map(Arc::new).map(Self::Redis),
+            CountersUrl::Redis(url) => redis::Redis::open(url, on_failure).map(Arc::new).map(Self::Redis),
             #[cfg(not(feature = "redis"))]
             CountersUrl::Redis(_) => Err(Unreachable("this build has no Redis".to_owned())),
         }
@@ -95,7 +100,35 @@ impl Shelf {
         match self {
             Self::Memory(memory) => Arc::clone(memory) as Arc<dyn Counters>,
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => Arc::clone(redis) as Arc<dyn Counters>,
+            Self::Redis(redis) => redis.port(),
+        }
+    }
+
+    /// How many questions were decided by this gateway alone, because the server of the counters was away.
+    pub fn decided_here(&self) -> u64 {
+        match self {
+            Self::Memory(_) => 0,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.decided_here(),
+        }
+    }
+
+    /// The time by the clock that windows and rates go by, at a moment of this gateway's: the server's, where many gateways count together.
+    pub fn time(&self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Memory(_) => now,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.there(now),
+        }
+    }
+
+    /// Tells what is still to be told, and takes leave: what this gateway held is free at once, and nothing that it used is forgotten. Holds have
+    /// to be settled before.
+    pub async fn close(&self) {
+        match self {
+            Self::Memory(_) => {}
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.close().await,
         }
     }
 }

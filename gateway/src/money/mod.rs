@@ -68,6 +68,12 @@ impl Money {
         Ok(self.shelf.ping().await?)
     }
 
+    /// Writes down and tells what is still waiting, and closes the store and the counters.
+    pub async fn close(&self) {
+        self.ledger.close().await;
+        self.shelf.close().await;
+    }
+
     /// Looks up what was used of these limits, so that no request has to wait for it, and so that they can be shown.
     ///
     /// # Errors

@@ -101,7 +101,7 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     callers.shutdown_timeout(LAST_MOMENT);
     main.block_on(async {
         sleep(LAST_WORDS).await;
-        gateway.money.ledger.close().await;
+        gateway.money.close().await;
     });
     Ok(brought)
 }

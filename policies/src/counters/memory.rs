@@ -34,6 +34,16 @@ impl Memory {
         Asked { accounts: &mut accounts, wanted, places, now }.take()
     }
 
+    /// Holds what was taken elsewhere, whether it fits or not: it will be settled here.
+    pub fn take_over(&self, held: &[Held]) {
+        let mut accounts = self.accounts.lock();
+        for Held { limit, amount, at } in held {
+            let now = accounts.tick(*at);
+            let place = accounts.find_or_open(limit);
+            accounts[place].take(*amount, now);
+        }
+    }
+
     /// Tells budgets what was used in their windows before they were first asked. Of a window that is over, or a second time, it changes
     /// nothing.
     pub fn seed(&self, seeds: &[Seed]) {
