@@ -90,8 +90,11 @@ pub fn cases(folder: &Path, only: Option<&str>) -> Result<Vec<Case>, String> {
         let is_pending = whole.contains_key("pending");
         for variant in variants {
             let named = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
-            for mode in modes(&whole, variant.as_deref()) {
-                for stores in stores(&whole, &name) {
+            let modes = modes(&whole, variant.as_deref());
+            for mode in modes.clone() {
+                // Where it is counted has nothing to do with how it is told: once with the shared ones is enough.
+                let once = |stores: &Stores| *stores == Stores::Own || Some(&mode) == modes.first();
+                for stores in stores(&whole, &name).into_iter().filter(once) {
                     let shared = if stores == Stores::Shared { "::shared" } else { "" };
                     let name = format!("{named}::{}{shared}", mode.as_str());
                     let is_pending = is_pending || (stores == Stores::Shared && !services::are_at_hand());

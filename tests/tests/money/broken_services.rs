@@ -85,7 +85,6 @@ fn ledger_and_versions(path: &Path) -> (i64, i64) {
     (count("SELECT count(*) FROM ledger"), count("SELECT max(version) FROM toolgate_schema"))
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn a_database_that_refuses_the_password_ends_it_with_exit_code_3() {
     let Some(database) = Database::make().await else { return };
@@ -108,7 +107,6 @@ async fn counters_that_cannot_be_reached_end_it_with_exit_code_3() {
     ends_with_3(&stand, json!({"counters": wrong}), "counters").await;
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn the_ledger_cannot_be_read_by_a_command_either() {
     let stand = replies(0).await;
@@ -165,7 +163,6 @@ async fn a_disk_that_is_stuck_for_a_moment_is_waited_for() {
     assert_eq!(response.status, 200, "{}", response.text());
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn a_database_that_goes_away_is_a_503_until_it_is_back() {
     let Some(database) = Database::make().await else { return };
