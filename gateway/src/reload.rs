@@ -116,6 +116,7 @@ impl Reloader {
     async fn accept(&self, new: Config) {
         let waiting = self.started.changed_in(&new);
         self.renew_certificates(&new);
+        self.gateway.money.ledger.keep(new.store.keep_ledger);
         self.gateway.replace(new);
         self.gateway.metrics.reload(ReloadOutcome::Ok);
         info!(file = %self.file.display(), "the configuration was read again and is in force");

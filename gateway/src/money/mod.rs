@@ -97,6 +97,16 @@ impl Money {
         Ok(self.shelf.read(&budgets, Timestamp::now()).await?)
     }
 
+    /// A moment of this gateway's by the clock that windows go by, and so the rows of the ledger: they are summed by window.
+    pub fn time(&self, now: Timestamp) -> Timestamp {
+        self.shelf.time(now)
+    }
+
+    /// How many questions this gateway decided alone, because the server of its counters was away.
+    pub fn decided_here(&self) -> u64 {
+        self.shelf.decided_here()
+    }
+
     /// Takes what is wanted from all limits at once, or from none. A budget that does not know yet what was used in its window is told so
     /// from the ledger first.
     async fn take(&self, wanted: &Wanted) -> Result<Taking, Closed> {

@@ -181,7 +181,7 @@ impl Tab {
             reported: round.usage.as_ref().and_then(|usage| usage.reported_cost()),
             outcome: round.outcome.as_str(),
             requests,
-            ..self.payer.row(number, now, what)
+            ..self.payer.row(number, money.time(now), what)
         }));
         self.unknown |= round.cost.is_none();
         self.spent = self.spent.plus(round.cost.unwrap_or_default());
@@ -198,16 +198,12 @@ impl Tab {
         call.cost = Some(price);
         let what = What::Tool { name: Cow::Owned(call.tool.clone()) };
         let outcome = call.outcome.map_or("cancelled", |outcome| outcome.as_str());
-        self.ticket = Some(money.ledger.write(Row { cost: Some(price), outcome, ..self.payer.row(number, now, what) }));
+        self.ticket =
+            Some(money.ledger.write(Row { cost: Some(price), outcome, ..self.payer.row(number, money.time(now), what) }));
         self.spent = self.spent.plus(price);
         if let Some(hold) = hold {
             hold.settle(&Used { usd: price.0, ..Used::default() }, now);
         }
-    }
-
-    /// What was spent so far, as far as it is known.
-    pub fn spent(&self) -> NanoUsd {
-        self.spent
     }
 
     /// What the run cost; `None`: of a part of it nobody knows.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, MetricFamily};
 use prometheus::{
-    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 use toolgate_config::Config;
 use toolgate_config::money::NanoUsd;
@@ -35,6 +35,7 @@ pub struct Metrics {
     budget_used: GaugeVec,
     budget_denied: IntCounterVec,
     rate_limited: IntCounterVec,
+    counted_alone: IntCounter,
     tool_calls: IntCounterVec,
     tool_seconds: HistogramVec,
     withheld: IntCounterVec,
@@ -178,6 +179,10 @@ impl Metrics {
                 "Requests that came too fast, or too many at once.",
                 &["scope", "name", "kind"],
             )?,
+            counted_alone: add.register(IntCounter::new(
+                "toolgate_counters_local_total",
+                "Times that a request was counted by this gateway alone, because the counters' server was away.",
+            )?)?,
             tool_calls: add.counter("toolgate_tool_calls_total", "Tool calls.", &["tool", "group", "outcome"])?,
             tool_seconds: add.seconds("toolgate_tool_seconds", "How long tools ran.", &["tool"])?,
             withheld: add.counter("toolgate_gate_withheld_total", "Tools that were not offered.", &["reason"])?,
@@ -250,6 +255,11 @@ impl Metrics {
         let Billed { fresh, cached, cache_write, output } = sum.tokens;
         let tokens = Tokens { fresh: fresh.saturating_add(cache_write), cached, output, reasoning: sum.reasoning };
         self.tokens(&sum.provider, &sum.served, &sum.key, tokens);
+    }
+
+    /// How often this gateway has counted alone so far.
+    pub fn counted_alone(&self, times: u64) {
+        self.counted_alone.inc_by(times.saturating_sub(self.counted_alone.get()));
     }
 
     /// How the budgets stand. Two of one kind that differ in their time zone alone are one line: the one that is used more.
