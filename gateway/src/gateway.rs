@@ -13,6 +13,7 @@ use toolgate_tools::toolbox::Toolbox;
 use crate::money::{Closed, Money, Tab};
 use crate::prepared::Prepared;
 use crate::telemetry::metrics::Metrics;
+use crate::tokens::Tokens;
 use crate::trace::{Run, Traces};
 
 /// The process as a request sees it.
@@ -28,6 +29,8 @@ pub struct Gateway {
     pub traces: Traces,
     /// Counters of the whole process.
     pub metrics: Metrics,
+    /// What counts tokens.
+    pub tokens: Tokens,
     in_flight: AtomicUsize,
     draining: AtomicBool,
     emptied: Notify,
@@ -58,6 +61,7 @@ impl Departures {
     /// Settles each as it comes, until the gateway is gone.
     pub async fn settle(mut self, gateway: Arc<Gateway>) {
         while let Some((mut run, tab)) = self.0.recv().await {
+            gateway.tokens.charge_all(&mut run.rounds).await;
             if let Some(mut tab) = tab {
                 tab.abandon(&gateway.money, &gateway.in_force(), &mut run);
             }
@@ -91,6 +95,7 @@ impl Gateway {
             traces: Traces::default(),
             departures,
             metrics: Metrics::new().map_err(|error| Closed(error.to_string()))?,
+            tokens: Tokens::default(),
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             emptied: Notify::new(),

@@ -19,6 +19,7 @@ pub mod store;
 pub mod talk;
 pub mod targets;
 pub mod telemetry;
+pub mod tokens;
 pub mod trace;
 pub mod upstream;
 pub mod wire;

@@ -17,11 +17,11 @@ use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments}
 
 use crate::failure::Failure;
 use crate::gateway::InForce;
-use crate::money::{Money, Order, Prompt, Refused, Tab};
+use crate::money::{Money, Order, Refused, Tab};
 use crate::provider;
 use crate::targets::{Target, Targets};
+use crate::tokens::{Tally, Tokens};
 use crate::trace::{Outcome, Round, Rounds};
-use crate::wire::Usage;
 
 /// The longest error body that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -36,6 +36,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 pub struct Ask<'a> {
     /// Outgoing connections.
     pub net: &'a Net,
+    /// What counts tokens.
+    pub tokens: &'a Tokens,
     /// The configuration in force.
     pub in_force: &'a InForce,
     /// Who counts and writes down what it costs.
@@ -48,8 +50,6 @@ pub struct Ask<'a> {
     pub stream: bool,
     /// The answer must begin by then.
     pub begin_by: Instant,
-    /// What is sent, to be counted.
-    pub prompt: Prompt<'a>,
     /// How long the caller, or the model's `params`, let the answer be.
     pub output_limit: Option<u64>,
     /// How many answers are asked for at once.
@@ -131,17 +131,20 @@ impl Ask<'_> {
         compose: &impl Fn(&Target, Option<u64>) -> Vec<Bytes>,
         books: &mut Books<'_>,
     ) -> Result<Answering, NoAnswer> {
-        let lowered = books.tab.reserve(self.money, &self.order(target)).await?;
-        let body = Segments::from(compose(target, lowered));
+        let mut body = Segments::from(compose(target, None));
+        let lowered = books.tab.reserve(self.money, &self.order(target, &body)).await?;
+        if lowered.is_some() {
+            body = Segments::from(compose(target, lowered));
+        }
         for attempt in 1.. {
             let Some(held) = books.tab.held() else { break };
             let call = gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, body.clone());
             let call = call.map_err(Failure::from)?;
-            books.open(Round { lowered, ..self.opened(target, attempt) });
+            books.open(Round { lowered, ..opened(target, attempt, &body) });
             let asked = Instant::now();
             let tried = self.attempt(&target.provider, call, asked).await;
             let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure.into()) };
-            books.failed(self.money, outcome, asked.elapsed(), may_have_cost(&failure));
+            books.failed(self, outcome, asked.elapsed(), may_have_cost(&failure)).await;
             let pause = wait.unwrap_or_else(|| pause_before(attempt));
             let last = attempt > target.provider.retries || !worth_another_try(outcome) || pause > LONGEST_WAIT;
             if last || Instant::now() + pause >= self.begin_by {
@@ -152,25 +155,9 @@ impl Ask<'_> {
         Err(Failure::Internal("upstream").into())
     }
 
-    fn order<'o>(&'o self, target: &'o Target) -> Order<'o> {
-        let Self { in_force, prompt, output_limit, answers, .. } = *self;
-        Order { in_force, target, prompt, output_limit, answers }
-    }
-
-    fn opened(&self, target: &Arc<Target>, attempt: u32) -> Round {
-        Round {
-            target: Arc::clone(target),
-            attempt,
-            // What is true until something else is known: a run that is dropped here was broken off by its caller, after its prompt was sent.
-            outcome: Outcome::Cancelled,
-            usage: Some(Usage::estimate(self.prompt.bytes(), 0)),
-            estimated: true,
-            cost: None,
-            lowered: None,
-            took: Duration::ZERO,
-            finish_reason: None,
-            tool_calls: Vec::new(),
-        }
+    fn order<'o>(&'o self, target: &'o Target, sent: &'o Segments) -> Order<'o> {
+        let Self { tokens, in_force, output_limit, answers, .. } = *self;
+        Order { tokens, in_force, target, sent, output_limit, answers }
     }
 
     async fn attempt(
@@ -222,13 +209,29 @@ impl Books<'_> {
     }
 
     /// The attempt came to nothing. An error costs nothing; a provider that we stopped waiting for has read the prompt.
-    fn failed(&mut self, money: &Money, outcome: Outcome, took: Duration, may_have_cost: bool) {
+    async fn failed(&mut self, ask: &Ask<'_>, outcome: Outcome, took: Duration, may_have_cost: bool) {
         let Some(round) = self.rounds.last_mut() else { return };
         (round.outcome, round.took) = (outcome, took);
-        if !may_have_cost {
-            (round.usage, round.estimated) = (None, false);
-        }
-        self.tab.enter(money, self.number, round);
+        round.tally = round.tally.take().filter(|_| may_have_cost);
+        ask.tokens.charge(round).await;
+        self.tab.enter(ask.money, self.number, round);
+    }
+}
+
+fn opened(target: &Arc<Target>, attempt: u32, sent: &Segments) -> Round {
+    Round {
+        target: Arc::clone(target),
+        attempt,
+        // What is true until something else is known: a run that is dropped here was broken off by its caller, after its prompt was sent.
+        outcome: Outcome::Cancelled,
+        usage: None,
+        estimated: false,
+        tally: Some(Box::new(Tally::of(sent.clone()))),
+        cost: None,
+        lowered: None,
+        took: Duration::ZERO,
+        finish_reason: None,
+        tool_calls: Vec::new(),
     }
 }
 

@@ -4,7 +4,6 @@
 //! that place and becomes a row of the ledger ([`Tab::enter`]); before the last byte of the answer leaves, the rows are on the disk
 //! ([`Tab::settled`]).
 
-mod prompt;
 mod rates;
 mod tab;
 
@@ -16,7 +15,6 @@ use toolgate_policies::budget;
 use toolgate_policies::counters::{BudgetReading, Held, Hold, Seed, Taking, Unseeded, Wanted};
 use toolgate_policies::limits::{Limit, Limits, What};
 
-pub use self::prompt::Prompt;
 pub use self::rates::headers as rate_headers;
 pub use self::tab::{Order, Payer, Refused, Tab};
 use crate::counters::{Shelf, Unreachable};

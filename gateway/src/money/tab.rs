@@ -10,11 +10,13 @@ use toolgate_policies::budget::{self, Call, Output};
 use toolgate_policies::counters::{Denied, Hold, RateReading, Taken, Taking, Used};
 use toolgate_policies::facts::Caller;
 use toolgate_policies::limits::Limit;
+use toolgate_tools::net::Segments;
 
-use super::{Closed, Money, Prompt};
+use super::{Closed, Money};
 use crate::gateway::InForce;
 use crate::store::{Row, Ticket, What};
 use crate::targets::Target;
+use crate::tokens::{self, Tokens};
 use crate::trace::{Round, Run, ToolCall, TraceId};
 
 /// What one request holds and has spent. Dropping it gives back what it holds, and does nothing else.
@@ -39,12 +41,14 @@ pub struct Tab {
 
 /// A model call that somebody has to pay for.
 pub struct Order<'o> {
+    /// What counts tokens.
+    pub tokens: &'o Tokens,
     /// The configuration in force.
     pub in_force: &'o InForce,
     /// Who answers.
     pub target: &'o Target,
     /// What is sent.
-    pub prompt: Prompt<'o>,
+    pub sent: &'o Segments,
     /// The output limit of the request.
     pub output_limit: Option<u64>,
     /// How many answers are asked for at once.
@@ -71,14 +75,14 @@ impl From<Closed> for Refused {
 impl Order<'_> {
     /// The call as the rules see it, counted at once.
     pub fn rough(&self, opens: bool) -> Call {
-        let prompt = self.prompt.rough();
+        let prompt = tokens::rough(self.sent.len());
         let output = self.output_limit.map_or_else(|| Output::Model(self.target.most_output()), Output::Asked);
         Call { price: self.target.price, prompt, rough: true, output, answers: self.answers, opens }
     }
 
     /// The same, counted.
     pub async fn exact(&self, opens: bool) -> Call {
-        Call { prompt: self.prompt.exact().await, rough: false, ..self.rough(opens) }
+        Call { prompt: self.tokens.prompt(self.target, self.sent).await, rough: false, ..self.rough(opens) }
     }
 }
 

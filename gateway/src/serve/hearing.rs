@@ -15,13 +15,15 @@ use toolgate_tools::net::{AnswerBody, NetError};
 use super::record::Recording;
 use super::screen::Screen;
 use crate::failure::Failure;
+use crate::gateway::Gateway;
 use crate::provider;
 use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
+use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, net_failure};
 use crate::wire::reply::NoReply;
 use crate::wire::sse::{Decoder, Event};
-use crate::wire::{Finish, Reply, Usage};
+use crate::wire::{Finish, Reply};
 
 /// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
 const LONGEST_REPLY: usize = 64 * 1024 * 1024;
@@ -51,10 +53,20 @@ pub(super) async fn read(provider: &Provider, body: AnswerBody, by: Instant) -> 
     })
 }
 
-/// What a plain answer says.
-pub(super) fn answer_of(mut reply: Reply, prompt_bytes: usize, round: u32) -> (Reply, Answer) {
+/// What a plain answer says, and what it used.
+pub(super) async fn answer_of(mut reply: Reply, gateway: &Gateway, record: &mut Recording, round: u32) -> (Reply, Answer) {
+    if let Some(tally) = tally(record) {
+        let usage = reply.usage();
+        if usage.is_none_or(|usage| usage.output() == 0) {
+            tally.keep_all();
+            reply.texts(&mut |said| tally.say(said));
+        }
+        if let Some(usage) = usage {
+            tally.report(usage);
+        }
+    }
+    let used = charged(gateway, record).await;
     let calls = std::mem::take(&mut reply.calls);
-    let reported = reply.usage();
     let answer = Answer {
         // Only a round that goes on needs its text again.
         content: if calls.is_empty() { None } else { reply.content().map(str::to_owned) },
@@ -62,25 +74,36 @@ pub(super) fn answer_of(mut reply: Reply, prompt_bytes: usize, round: u32) -> (R
         is_cut: calls.is_cut(),
         calls: calls.finish(round),
         finish: Finish::from_raw(reply.finish()),
-        usage: reported.unwrap_or_else(|| Usage::estimate(prompt_bytes, reply.content().map_or(0, str::len))),
-        estimated: reported.is_none(),
+        usage: used.usage,
+        estimated: used.estimated,
         cost: 0,
     };
     (reply, answer)
 }
 
+/// What there is to count of the call under way.
+fn tally(record: &mut Recording) -> Option<&mut Tally> {
+    record.run.rounds.last_mut()?.tally.as_deref_mut()
+}
+
+/// What the call under way has used, now that its outcome is known.
+async fn charged(gateway: &Gateway, record: &mut Recording) -> Used {
+    let Some(round) = record.run.rounds.last_mut() else { return Used::default() };
+    gateway.tokens.charge(round).await;
+    Used { usage: round.usage.unwrap_or_default(), estimated: round.estimated }
+}
+
 /// A stream that is being heard.
 pub(super) struct Hearing {
     listening: Listening,
-    prompt_bytes: usize,
     config: Arc<Config>,
     /// How much came while chunks were held back, in bytes: they keep what they came in.
     held: usize,
 }
 
 impl Hearing {
-    pub(super) fn new(kind: Kind, prompt_bytes: usize, config: Arc<Config>) -> Self {
-        Self { listening: Listening::new(kind), prompt_bytes, config, held: 0 }
+    pub(super) fn new(kind: Kind, config: Arc<Config>) -> Self {
+        Self { listening: Listening::new(kind), config, held: 0 }
     }
 
     /// Hears a stream to its end, showing what may be shown as it comes.
@@ -93,6 +116,11 @@ impl Hearing {
         let Answering { provider, mut body, .. } = answering;
         let mut decoder = Decoder::default();
         let mut over = None;
+        if let Some(round) = record.run.rounds.last_mut()
+            && let Some(tally) = &mut round.tally
+        {
+            tally.listen(&round.target.upstream_model);
+        }
         loop {
             if self.listening.is_over() {
                 over.get_or_insert_with(Instant::now);
@@ -121,7 +149,7 @@ impl Hearing {
             }
         }
         while let Some(event) = decoder.end() {
-            self.hear_event(event, &provider, screen)?;
+            self.hear_event(event, &provider, screen, record)?;
         }
         Ok(())
     }
@@ -135,15 +163,18 @@ impl Hearing {
         record: &mut Recording,
     ) -> Result<(), Failure> {
         record.run.first_byte.get_or_insert(record.began().elapsed());
-        self.hear_event(event, provider, screen).map_err(|(failure, _)| failure)
+        self.hear_event(event, provider, screen, record).map_err(|(failure, _)| failure)
     }
 
     /// The stream is over: what it said, and what is left to show.
-    pub(super) fn end(self, record: &mut Recording, round: u32) -> Result<(Answer, Leftover), Failure> {
-        self.listening.end(self.prompt_bytes, round).map_err(|_| {
-            if let Some(round) = record.run.rounds.last_mut() {
-                round.outcome = Outcome::Cut;
-            }
+    pub(super) async fn end(self, gateway: &Gateway, record: &mut Recording, round: u32) -> Result<(Answer, Leftover), Failure> {
+        if self.listening.is_cut()
+            && let Some(round) = record.run.rounds.last_mut()
+        {
+            round.outcome = Outcome::Cut;
+        }
+        let used = charged(gateway, record).await;
+        self.listening.end(used, round).map_err(|_| {
             record.enter();
             Failure::Upstream("the provider's stream ended before its answer did".to_owned())
         })
@@ -163,7 +194,7 @@ impl Hearing {
         decoder.feed(bytes).map_err(|_| endless("an event"))?;
         let heard = loop {
             let Some(event) = decoder.next_event() else { break Ok(()) };
-            if let Err(failed) = self.hear_event(event, provider, screen) {
+            if let Err(failed) = self.hear_event(event, provider, screen, record) {
                 break Err(failed);
             }
             screen.outlet().begin();
@@ -173,16 +204,21 @@ impl Hearing {
             return Err(endless("a round"));
         }
         record.run.first_byte.get_or_insert(record.began().elapsed());
-        if let Some(round) = record.run.rounds.last_mut() {
-            // A caller may leave at any moment: what came so far is what was used so far.
-            (round.usage, round.estimated) = (Some(self.listening.used(self.prompt_bytes)), true);
-        }
         heard
     }
 
-    fn hear_event(&mut self, event: Event, provider: &Provider, screen: &mut Screen) -> Result<(), Failed> {
-        let tools = &self.config.tools;
-        self.listening.hear(event, |name| tools.find(name).is_some(), |chunk| screen.show(chunk)).map_err(|broken| match broken {
+    fn hear_event(
+        &mut self,
+        event: Event,
+        provider: &Provider,
+        screen: &mut Screen,
+        record: &mut Recording,
+    ) -> Result<(), Failed> {
+        let (tools, mut nobody) = (&self.config.tools, Tally::default());
+        // In the record, for a caller may leave at any moment: what came so far is what was used so far.
+        let tally = tally(record).unwrap_or(&mut nobody);
+        let heard = self.listening.hear(event, |name| tools.find(name).is_some(), tally, |chunk| screen.show(chunk));
+        heard.map_err(|broken| match broken {
             Broken::Error(data) => inside(provider, data.as_bytes()),
             Broken::Garbage => {
                 (Failure::Upstream("the provider's stream holds what is no chunk".to_owned()), Outcome::ServerError)
@@ -197,34 +233,28 @@ async fn sent(screen: &Screen) {
     std::future::poll_fn(|_| if screen.outlet().waiting() > MOST_WAITING { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
-/// Closes the entry of a call that has ended, well or badly.
-pub(super) fn settled<T>(record: &mut Recording, asked: Instant, result: Result<T, Failed>) -> Result<T, Failure> {
+/// Closes the entry of a call that has ended, well or badly. What a bad one used goes onto the tab.
+pub(super) async fn settled<T>(
+    gateway: &Gateway,
+    record: &mut Recording,
+    asked: Instant,
+    result: Result<T, Failed>,
+) -> Result<T, Failure> {
     if let Some(round) = record.run.rounds.last_mut() {
         round.took = asked.elapsed();
         round.outcome = result.as_ref().map_or_else(|(_, outcome)| *outcome, |_| Outcome::Ok);
     }
-    if let Err((_, outcome)) = &result {
-        costs_nothing_if_refused(record, *outcome);
+    if result.is_err() {
+        charged(gateway, record).await;
         record.enter();
     }
     result.map_err(|(failure, _)| failure)
 }
 
-/// A provider that answers with an error, and with nothing before it, has not done what it was asked.
-fn costs_nothing_if_refused(record: &mut Recording, outcome: Outcome) {
-    let is_refusal = matches!(outcome, Outcome::ClientError | Outcome::RateLimited | Outcome::ServerError);
-    let Some(round) = record.run.rounds.last_mut().filter(|_| is_refusal) else { return };
-    if round.usage.is_none_or(|usage| usage.completion == 0) {
-        (round.usage, round.estimated) = (None, false);
-    }
-}
-
-/// Puts what a model said into the entry of its call, and the call onto the tab. Returns what it cost in nano-dollars, as far as that is
+/// Puts why a model stopped into the entry of its call, and the call onto the tab. Returns what it cost in nano-dollars, as far as that is
 /// known.
-pub(super) fn note(record: &mut Recording, answer: &Answer, finish: Option<&str>) -> u64 {
+pub(super) fn note(record: &mut Recording, finish: Option<&str>) -> u64 {
     let Some(round) = record.run.rounds.last_mut() else { return 0 };
-    round.usage = Some(answer.usage);
-    round.estimated = answer.estimated;
     round.finish_reason = finish.map(reason);
     record.enter();
     record.run.rounds.last().and_then(|round| round.cost).unwrap_or_default().0

@@ -90,7 +90,12 @@ async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet,
     };
     match served {
         Ok(ended) => ended,
-        Err(failure) => failed(&failure, &outlet, &mut record).await,
+        Err(failure) => {
+            // A part that panicked left its call open.
+            gateway.tokens.charge_all(&mut record.run.rounds).await;
+            record.abandon();
+            failed(&failure, &outlet, &mut record).await
+        }
     }
 }
 

@@ -58,6 +58,13 @@ impl Recording {
         }
     }
 
+    /// The run has failed: what was under way goes onto the tab as far as it came, and what was set aside is given back.
+    pub(super) fn abandon(&mut self) {
+        if let Some(tab) = &mut self.tab {
+            tab.abandon(&self.gateway.money, &self.gateway.in_force(), &mut self.run);
+        }
+    }
+
     /// A limit or a missing price refused something: the trace says which, and the metrics count it.
     pub(super) fn refused(&mut self, refused: &Refused) {
         match refused {

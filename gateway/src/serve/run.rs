@@ -23,7 +23,7 @@ use super::tools;
 use crate::failure::Failure;
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
-use crate::money::{Order, Payer, Prompt, Refused, Tab, rate_headers};
+use crate::money::{Order, Payer, Refused, Tab, rate_headers};
 use crate::provider;
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
@@ -142,16 +142,15 @@ impl<'r> Run<'r> {
     async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
         let begin_by = self.begin_by(round);
         let Self { request, model, system, offer, added, outlet, .. } = self;
-        let tools = if round == Round::Closing { &Bytes::new() } else { &*offer };
         let ask = Ask {
             net: &self.gateway.net,
+            tokens: &self.gateway.tokens,
             in_force,
             money: &self.gateway.money,
             run: &self.facts,
             headers: self.headers,
             stream: request.stream,
             begin_by,
-            prompt: Prompt { system: system.as_ref(), transcript: request.transcript(), added, tools },
             output_limit: request.output_limit.or_else(|| params_limit(&model.params)),
             answers: request.answers,
         };
@@ -218,16 +217,12 @@ impl<'r> Run<'r> {
     pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
         let target = self.targets.current();
         let splice = splice(target, &self.model, &self.system, &self.offer, None);
-        let body = self.request.compose(&splice, Round::First, &[]).concat();
+        let body = Bytes::from(self.request.compose(&splice, Round::First, &[]).concat());
         let order = Order {
+            tokens: &self.gateway.tokens,
             in_force: &self.gateway.in_force(),
             target,
-            prompt: Prompt {
-                system: self.system.as_ref(),
-                transcript: self.request.transcript(),
-                added: &[],
-                tools: &self.offer,
-            },
+            sent: &body.clone().into(),
             output_limit: self.request.output_limit.or_else(|| params_limit(&self.model.params)),
             answers: self.request.answers,
         };
@@ -257,41 +252,41 @@ impl<'r> Run<'r> {
     async fn read(&mut self, answering: Answering, round: Round) -> Result<(), Failure> {
         let Answering { asked, headers, provider, body, .. } = answering;
         let read = hearing::read(&provider, body, self.begin_by(round)).await;
-        let reply = match hearing::settled(self.record, asked, read) {
+        let reply = match hearing::settled(self.gateway, self.record, asked, read).await {
             Ok(reply) => reply,
             Err(failure) => return self.out_of_time(failure),
         };
         if self.request.stream {
-            return self.show_whole(&reply, round, &provider);
+            return self.show_whole(&reply, round, &provider).await;
         }
-        let (reply, mut answer) = hearing::answer_of(reply, self.prompt_bytes(), self.talk.asked());
-        answer.cost = hearing::note(self.record, &answer, reply.finish());
+        let (reply, mut answer) = hearing::answer_of(reply, self.gateway, self.record, self.talk.asked()).await;
+        answer.cost = hearing::note(self.record, reply.finish());
         self.record.run.first_byte = Some(self.record.began().elapsed());
         self.last = Last::Whole(Box::new(reply), headers);
         self.talk.heard(answer).map_err(said_nothing)
     }
 
     /// A provider that answers a request for a stream with one document: the caller gets its stream all the same.
-    fn show_whole(&mut self, reply: &Reply, round: Round, provider: &Provider) -> Result<(), Failure> {
+    async fn show_whole(&mut self, reply: &Reply, round: Round, provider: &Provider) -> Result<(), Failure> {
         let mut hearing = self.hearing(round);
         for event in reply.as_events() {
             hearing.hear(event, provider, &mut self.screen, self.record)?;
         }
-        self.heard(hearing)
+        self.heard(hearing).await
     }
 
     async fn listen(&mut self, answering: Answering, round: Round) -> Result<(), Failure> {
         let mut hearing = self.hearing(round);
         let asked = answering.asked;
         let heard = hearing.listen(answering, &mut self.screen, self.record).await;
-        hearing::settled(self.record, asked, heard)?;
-        self.heard(hearing)
+        hearing::settled(self.gateway, self.record, asked, heard).await?;
+        self.heard(hearing).await
     }
 
-    fn heard(&mut self, hearing: Hearing) -> Result<(), Failure> {
-        let (mut answer, left) = hearing.end(self.record, self.talk.asked())?;
+    async fn heard(&mut self, hearing: Hearing) -> Result<(), Failure> {
+        let (mut answer, left) = hearing.end(self.gateway, self.record, self.talk.asked()).await?;
         let finish = left.finish.as_ref().and_then(|chunk| chunk.finish().map(str::to_owned));
-        answer.cost = hearing::note(self.record, &answer, finish.as_deref());
+        answer.cost = hearing::note(self.record, finish.as_deref());
         self.last = Last::Streamed(Box::new(left));
         self.talk.heard(answer).map_err(said_nothing)
     }
@@ -302,7 +297,7 @@ impl<'r> Run<'r> {
             Round::Closing => Kind::Closing,
             Round::First | Round::Later => Kind::MayTurn(self.model.stream_hold),
         };
-        Hearing::new(kind, self.prompt_bytes(), self.gateway.config())
+        Hearing::new(kind, self.gateway.config())
     }
 
     /// When the run's own time is over.
@@ -317,10 +312,6 @@ impl<'r> Run<'r> {
             Round::Closing => self.ends_at() + CLOSING_TIME,
             Round::First | Round::Later => self.ends_at(),
         }
-    }
-
-    fn prompt_bytes(&self) -> usize {
-        self.request.transcript_bytes() + self.added.iter().map(Bytes::len).sum::<usize>() + self.offer.len()
     }
 }
 

@@ -6,9 +6,10 @@
 use toolgate_config::model::StreamHold;
 
 use super::Answer;
+use crate::tokens::{Tally, Used};
 use crate::wire::chunk::NoChunk;
 use crate::wire::sse::Event;
-use crate::wire::{CallParts, Chunk, Finish, Usage};
+use crate::wire::{CallParts, Chunk, Finish};
 
 /// A round that is coming in.
 #[derive(Debug)]
@@ -17,10 +18,8 @@ pub struct Listening {
     calls: CallParts,
     /// The inside of the text's JSON string, kept only where a later round may need it.
     content: Option<String>,
-    content_bytes: usize,
     characters: usize,
     finish: Finish,
-    usage: Option<Usage>,
     left: Leftover,
     has_finished: bool,
     /// How much of `content` the caller has been shown, in bytes.
@@ -89,10 +88,8 @@ impl Listening {
             showing,
             calls: CallParts::default(),
             content: (kind != Kind::Open).then(String::new),
-            content_bytes: 0,
             characters: 0,
             finish: Finish::default(),
-            usage: None,
             left: Leftover::default(),
             has_finished: false,
             shown: 0,
@@ -100,11 +97,17 @@ impl Listening {
         }
     }
 
-    /// Takes an event. `show` is given each chunk that the caller may see now.
+    /// Takes an event. `show` is given each chunk that the caller may see now; `tally` what there is to count in it.
     ///
     /// # Errors
     /// [`Broken::Garbage`] or [`Broken::Error`].
-    pub fn hear(&mut self, event: Event, is_tool: impl Fn(&str) -> bool, show: impl FnMut(&Chunk)) -> Result<(), Broken> {
+    pub fn hear(
+        &mut self,
+        event: Event,
+        is_tool: impl Fn(&str) -> bool,
+        tally: &mut Tally,
+        show: impl FnMut(&Chunk),
+    ) -> Result<(), Broken> {
         if self.is_over {
             return Ok(());
         }
@@ -117,11 +120,12 @@ impl Listening {
         if event.is_error {
             return Err(Broken::Error(text()));
         }
-        let chunk = Chunk::parse(event.data, &mut self.calls, is_tool).map_err(|no_chunk| match no_chunk {
+        let heard = Chunk::hear(event.data, &mut self.calls, is_tool, &mut |said| tally.say(said));
+        let chunk = heard.map_err(|no_chunk| match no_chunk {
             NoChunk::Garbage => Broken::Garbage,
             NoChunk::Error => Broken::Error(text()),
         })?;
-        self.take(chunk, show);
+        self.take(chunk, tally, show);
         Ok(())
     }
 
@@ -140,15 +144,19 @@ impl Listening {
         self.left.held.len() * size_of::<Chunk>() + self.content.as_ref().map_or(0, String::len) + self.calls.bytes()
     }
 
-    /// The stream has ended.
+    /// Whether a stream that has ended was cut: neither an end mark nor a finish reason came, or nothing but them.
+    pub fn is_cut(&self) -> bool {
+        self.left.sample.is_none() || !(self.is_over || self.has_finished)
+    }
+
+    /// The stream has ended, and this is what the round used.
     ///
     /// # Errors
-    /// [`Broken::Cut`]: neither an end mark nor a finish reason came, or nothing but them.
-    pub fn end(mut self, prompt_bytes: usize, round: u32) -> Result<(Answer, Leftover), Broken> {
-        if self.left.sample.is_none() || !(self.is_over || self.has_finished) {
+    /// [`Broken::Cut`].
+    pub fn end(mut self, used: Used, round: u32) -> Result<(Answer, Leftover), Broken> {
+        if self.is_cut() {
             return Err(Broken::Cut);
         }
-        let counted = || Usage::estimate(prompt_bytes, self.content_bytes);
         if matches!(self.showing, Showing::Nothing) {
             self.left.unseen =
                 self.content.as_ref().map(|inner| &inner[self.shown..]).filter(|rest| !rest.is_empty()).map(in_quotes);
@@ -159,24 +167,21 @@ impl Listening {
             has_text: self.characters > 0,
             is_cut: self.calls.is_cut(),
             finish: self.finish,
-            usage: self.usage.unwrap_or_else(counted),
-            estimated: self.usage.is_none(),
+            usage: used.usage,
+            estimated: used.estimated,
             cost: 0,
             calls: self.calls.finish(round),
         };
         Ok((answer, self.left))
     }
 
-    /// What the round used as far as it came, when it is broken off.
-    pub fn used(&self, prompt_bytes: usize) -> Usage {
-        self.usage.unwrap_or_else(|| Usage::estimate(prompt_bytes, self.content_bytes))
-    }
-
-    fn take(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
-        // Some providers repeat a growing total in every chunk: the last one counts.
-        self.usage = chunk.usage().or(self.usage);
+    fn take(&mut self, chunk: Chunk, tally: &mut Tally, mut show: impl FnMut(&Chunk)) {
+        let usage = chunk.usage();
+        if let Some(usage) = usage {
+            tally.report(usage);
+        }
         if chunk.is_bare {
-            if chunk.usage().is_some() {
+            if usage.is_some() {
                 self.left.usage = Some(chunk);
             }
             return;
@@ -223,7 +228,6 @@ impl Listening {
     fn note_content(&mut self, chunk: &Chunk) {
         self.characters += chunk.characters;
         let Some(text) = chunk.content() else { return };
-        self.content_bytes += text.len().saturating_sub(2);
         if let (Some(content), Some(inner)) = (&mut self.content, text.strip_prefix('"').and_then(|text| text.strip_suffix('"')))
         {
             content.push_str(inner);

@@ -241,6 +241,7 @@ mod tests {
             finish_reason: None,
             usage: None,
             estimated: false,
+            tally: None,
             cost: None,
             lowered: None,
             tool_calls: vec![call],

@@ -23,6 +23,7 @@ pub use self::json::{ms, usd, verdict_json};
 pub use self::kept::Traces;
 use crate::talk::Truncation;
 use crate::targets::Target;
+use crate::tokens::Tally;
 use crate::wire::Usage;
 
 /// One request taken through the loop.
@@ -108,6 +109,8 @@ pub struct Round {
     pub usage: Option<Usage>,
     /// The usage was counted here.
     pub estimated: bool,
+    /// What its usage is made from, until that is done.
+    pub tally: Option<Box<Tally>>,
     /// What it cost; `None`: nobody knows.
     pub cost: Option<NanoUsd>,
     /// The output limit that it was given, because the budgets had no room for more.

@@ -9,6 +9,9 @@ use toolgate_tools::toolbox::Call;
 
 use super::object::quoted;
 
+/// What is said before each call, as the inside of a JSON string: for the model too a call is no part of the text before it.
+const BREAK: &str = "\\n";
+
 /// The most calls that one answer may ask for: each new one is compared with all before it.
 const MOST_CALLS: usize = 4096;
 
@@ -29,6 +32,16 @@ struct FunctionPiece<'a> {
     name: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
+}
+
+impl Piece<'_> {
+    /// Gives its name and its arguments to `said`, each as the inside of a JSON string.
+    pub fn each(&self, said: &mut impl FnMut(&str)) {
+        let Some(function) = &self.function else { return };
+        said(BREAK);
+        function.name.iter().for_each(|name| said(name));
+        function.arguments.iter().for_each(|arguments| said(&inner(arguments)));
+    }
 }
 
 /// The calls of one round while they come in.
@@ -60,8 +73,9 @@ impl CallParts {
         self.0.iter().map(|slot| size_of::<Slot>() + slot.id.len() + slot.name.len() + slot.arguments.len()).sum()
     }
 
-    /// Takes a piece. `is_tool` tells a whole name from the beginning of one.
-    pub fn add(&mut self, piece: &Piece<'_>, is_tool: impl Fn(&str) -> bool) {
+    /// Takes a piece. `is_tool` tells a whole name from the beginning of one; `said` is given what the piece adds, as the inside of a JSON
+    /// string.
+    pub fn add(&mut self, piece: &Piece<'_>, is_tool: impl Fn(&str) -> bool, said: &mut impl FnMut(&str)) {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let function = piece.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref()).filter(|name| !name.is_empty());
@@ -70,6 +84,9 @@ impl CallParts {
             return;
         }
         let slot = self.slot(piece.index, id, name);
+        if slot.id.is_empty() && slot.name.is_empty() && slot.arguments.is_empty() {
+            said(BREAK);
+        }
         if let Some(id) = id
             && slot.id.is_empty()
         {
@@ -80,11 +97,13 @@ impl CallParts {
             && !is_tool(&slot.name)
         {
             slot.name.push_str(name);
+            said(name);
         }
         if let Some(arguments) = arguments
             && !is_copy(&slot.arguments, &arguments)
         {
             slot.arguments.push_str(&arguments);
+            said(&arguments);
         }
     }
 
@@ -176,7 +195,7 @@ mod tests {
         let mut parts = CallParts::default();
         for delta in deltas {
             for piece in serde_json::from_str::<Vec<Piece<'_>>>(delta).unwrap() {
-                parts.add(&piece, |name| ["lookup", "clock"].contains(&name));
+                parts.add(&piece, |name| ["lookup", "clock"].contains(&name), &mut |_| ());
             }
         }
         shown(parts)
@@ -256,6 +275,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_adds_is_said_once() {
+        let (mut parts, mut said) = (CallParts::default(), Vec::new());
+        let deltas = [
+            r#"{"index":0,"id":"c","function":{"name":"look","arguments":""}}"#,
+            r#"{"index":0,"id":"c","function":{"name":"up","arguments":null}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"q\":1}"}}"#,
+            r#"{"index":0,"id":"c","function":{"name":"lookup","arguments":"{\"q\":1}"}}"#,
+            r#"{"index":1,"id":"d","function":{"name":"clock","arguments":{}}}"#,
+        ];
+        for delta in deltas {
+            let piece = serde_json::from_str(delta).unwrap();
+            parts.add(&piece, |name| name == "lookup", &mut |text| said.push(text.to_owned()));
+        }
+        assert_eq!(said, [BREAK, "look", "up", r#"{\"q\":1}"#, BREAK, "clock", "{}"]);
+    }
+
+    #[test]
     fn ids_that_are_missing_or_double_are_made() {
         let mut parts = CallParts::default();
         for text in [
@@ -273,7 +309,7 @@ mod tests {
         for (arguments, cut) in [(r#"{\"q\":\"a"#, true), ("", true), (r#"{\"q\":\"a\"}"#, false)] {
             let mut parts = CallParts::default();
             let text = format!(r#"{{"index":0,"id":"c","function":{{"name":"lookup","arguments":"{arguments}"}}}}"#);
-            parts.add(&serde_json::from_str(&text).unwrap(), |_| true);
+            parts.add(&serde_json::from_str(&text).unwrap(), |_| true, &mut |_| ());
             assert_eq!(parts.is_cut(), cut, "{arguments}");
         }
     }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::call::{CallParts, Piece};
 use super::mend;
 use super::object::{self, Edit, Members, Patches, member_around, range_of};
+use super::said::Texts;
 use super::sse;
 use super::usage::Usage;
 
@@ -59,6 +60,19 @@ impl Chunk {
     /// # Errors
     /// [`NoChunk`].
     pub fn parse(payload: Bytes, calls: &mut CallParts, is_tool: impl Fn(&str) -> bool) -> Result<Self, NoChunk> {
+        Self::hear(payload, calls, is_tool, &mut |_| ())
+    }
+
+    /// The same; each text that the model said in it is given to `said` too, as the inside of a JSON string.
+    ///
+    /// # Errors
+    /// [`NoChunk`].
+    pub fn hear(
+        payload: Bytes,
+        calls: &mut CallParts,
+        is_tool: impl Fn(&str) -> bool,
+        said: &mut impl FnMut(&str),
+    ) -> Result<Self, NoChunk> {
         // A struct would be read from a list as well.
         if payload.trim_ascii_start().first() != Some(&b'{') {
             return Err(NoChunk::Garbage);
@@ -67,7 +81,7 @@ impl Chunk {
         let text = std::str::from_utf8(&payload).map_err(|_| NoChunk::Garbage)?;
         let raw: Raw<'_> = match serde_json::from_str(text) {
             Ok(raw) => raw,
-            Err(_) => return Self::parse(mend::numbers(text).ok_or(NoChunk::Garbage)?.into(), calls, is_tool),
+            Err(_) => return Self::hear(mend::numbers(text).ok_or(NoChunk::Garbage)?.into(), calls, is_tool, said),
         };
         if raw.error.is_some_and(|error| error.get() != "null") {
             return Err(NoChunk::Error);
@@ -75,10 +89,12 @@ impl Chunk {
         let choice = raw.choices.as_deref().unwrap_or_default().first();
         let delta = choice.and_then(|choice| choice.delta.as_ref());
         let place = |part| object::place(&payload, part);
+        let deltas = raw.choices.iter().flatten().filter_map(|choice| choice.delta.as_ref());
+        deltas.for_each(|delta| delta.texts().each(said));
         let content = delta.and_then(|delta| delta.content);
         let mut has_calls = false;
         for piece in delta.and_then(|delta| delta.tool_calls.as_deref()).unwrap_or_default().iter().flatten() {
-            calls.add(piece, &is_tool);
+            calls.add(piece, &is_tool, said);
             has_calls = true;
             if calls.are_too_many() {
                 return Err(NoChunk::Garbage);
@@ -275,7 +291,22 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     tool_calls: Option<Vec<Option<Piece<'a>>>>,
+}
+
+impl<'a> Delta<'a> {
+    fn texts(&self) -> Texts<'a> {
+        let Self { content, refusal, reasoning_content, reasoning, function_call, .. } = *self;
+        Texts { content, refusal, reasoning_content, reasoning, function_call }
+    }
 }
 
 #[derive(Deserialize)]

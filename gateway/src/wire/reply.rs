@@ -10,6 +10,7 @@ use super::call::{CallParts, Piece};
 use super::chunk::says_something;
 use super::mend;
 use super::object::{self, Edit, Members, Patches};
+use super::said::Texts;
 use super::sse::{END_MARK, Event};
 use super::usage::Usage;
 
@@ -91,6 +92,15 @@ impl Reply {
     /// What the provider says was used.
     pub fn usage(&self) -> Option<Usage> {
         self.text(self.usage.as_ref()).and_then(Usage::parse)
+    }
+
+    /// Gives each text that the model said, in any of its answers, to `said`, as the inside of a JSON string.
+    pub fn texts(&self, said: &mut impl FnMut(&str)) {
+        let raw: Option<Raw<'_>> = serde_json::from_slice(&self.body).ok();
+        for message in raw.iter().flat_map(|raw| &raw.choices).filter_map(|choice| choice.message.as_ref()) {
+            message.texts().each(said);
+            message.tool_calls.iter().flatten().for_each(|call| call.each(said));
+        }
     }
 
     /// The body for the caller: the model under its own name (a JSON string), and the usage of the whole run where it had more rounds.
@@ -209,7 +219,22 @@ struct Message<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     tool_calls: Option<Vec<Piece<'a>>>,
+}
+
+impl<'a> Message<'a> {
+    fn texts(&self) -> Texts<'a> {
+        let Self { content, refusal, reasoning_content, reasoning, function_call, .. } = *self;
+        Texts { content, refusal, reasoning_content, reasoning, function_call }
+    }
 }
 
 #[cfg(test)]
@@ -248,6 +273,16 @@ mod tests {
         let ending = reply(text).ending("\"N\"", "\"length\"");
         assert_eq!(ending.render("\"m\"", None), expected);
         assert!(ending.calls.is_empty());
+    }
+
+    #[test]
+    fn all_that_a_model_said_is_there_to_be_counted() {
+        let text = r#"{"choices":[
+            {"message":{"content":"a","reasoning_content":"hm","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}},{"id":"c","function":{"name":"f","arguments":"{}"}}]}},
+            {"message":{"content":"b","refusal":"no"}},{}]}"#;
+        let mut said = Vec::new();
+        reply(text).texts(&mut |text| said.push(text.to_owned()));
+        assert_eq!(said, ["a", "hm", r"\n", "f", "{}", r"\n", "f", "{}", "b", "no"]);
     }
 
     #[test]

@@ -87,16 +87,15 @@ impl Usage {
         (usage.total > 0).then_some(usage)
     }
 
-    /// A count of our own, where the provider gave none.
-    pub fn estimate(prompt_bytes: usize, completion_bytes: usize) -> Self {
-        // Four bytes a token is what English and JSON come to; it is an estimate, and is marked as one wherever it is shown.
-        let tokens = |bytes: usize| (bytes as u64).div_ceil(4);
-        Self::counted(tokens(prompt_bytes), tokens(completion_bytes))
-    }
-
     /// Tokens that were counted here.
     pub fn counted(prompt: u64, completion: u64) -> Self {
         Self { prompt, completion, total: prompt.saturating_add(completion), ..Self::default() }
+    }
+
+    /// The same with another prompt and completion, where the provider told only half.
+    #[must_use]
+    pub fn completed(self, prompt: u64, completion: u64) -> Self {
+        Self { prompt, completion, total: prompt.saturating_add(completion), ..self }
     }
 
     /// Tokens read from the provider's cache.

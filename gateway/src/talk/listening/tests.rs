@@ -6,6 +6,7 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::wire::Usage;
 use crate::wire::sse::Decoder;
 
 const DONE: &str = "[DONE]";
@@ -68,16 +69,16 @@ fn event(data: &str) -> Event {
 }
 
 fn hear_events(kind: Kind, events: impl IntoIterator<Item = Event>) -> Result<Heard, Broken> {
-    let mut listening = Listening::new(kind);
+    let (mut listening, mut tally) = (Listening::new(kind), Tally::default());
     let mut shown = Vec::new();
     for event in events {
-        listening.hear(
-            event,
-            |name| name == "lookup",
-            |chunk| shown.push(String::from_utf8_lossy(chunk.payload()).into_owned()),
-        )?;
+        let show = |chunk: &Chunk| shown.push(String::from_utf8_lossy(chunk.payload()).into_owned());
+        listening.hear(event, |name| name == "lookup", &mut tally, show)?;
     }
-    listening.end(400, 1).map(|(answer, left)| Heard { shown, answer, left })
+    // Whoever listens counts what was not reported.
+    let usage = tally.reported().copied();
+    let used = Used { usage: usage.unwrap_or_else(|| Usage::counted(100, 1)), estimated: usage.is_none() };
+    listening.end(used, 1).map(|(answer, left)| Heard { shown, answer, left })
 }
 
 fn hear(kind: Kind, events: &[&str]) -> Heard {
@@ -122,7 +123,7 @@ fn nothing_is_shown_late_once_it_is_live() {
     let mut counts = Vec::new();
     for text in ["a", "b", "c", "d", "e"] {
         let mut shown = 0;
-        listening.hear(event(&say(text)), |_| true, |_| shown += 1).unwrap();
+        listening.hear(event(&say(text)), |_| true, &mut Tally::default(), |_| shown += 1).unwrap();
         counts.push(shown);
     }
     assert_eq!(counts, [0, 0, 0, 4, 1]);
@@ -260,12 +261,22 @@ fn case_40_a_broken_stream_is_no_answer() {
 
 #[test]
 fn a_round_that_is_broken_off_has_used_what_came() {
-    let mut listening = Listening::new(ALL);
-    assert_eq!(listening.used(400), Usage::estimate(400, 0));
-    listening.hear(event(&say("abcdefgh")), |_| true, |_| ()).unwrap();
-    assert_eq!(listening.used(400), Usage::estimate(400, 8));
-    listening.hear(event(&usage(7, 3)), |_| true, |_| ()).unwrap();
-    assert_eq!(listening.used(400).total, 10);
+    let more = |kind: &str, text: &str| delta(&json!({ kind: text }), Value::Null);
+    let (thoughts, refusal, call) = (more("reasoning_content", "hm hm"), more("refusal", " not that, no"), call());
+    let mut counts = Vec::new();
+    for kind in [Kind::Open, hold(0), ALL, Kind::Closing] {
+        let (mut listening, mut tally) = (Listening::new(kind), Tally::default());
+        for data in [say("abc def"), thoughts.clone(), refusal.clone(), call.clone()] {
+            listening.hear(event(&data), |_| true, &mut tally, |_| ()).unwrap();
+            counts.push(tally.said_tokens());
+        }
+        assert!(tally.reported().is_none());
+        listening.hear(event(&usage(7, 3)), |_| true, &mut tally, |_| ()).unwrap();
+        assert_eq!(tally.reported().map(|usage| usage.total), Some(10));
+    }
+    let (first, others) = counts.split_at(4);
+    assert!(first.is_sorted_by(|a, b| a < b), "each kind of text counts: {first:?}");
+    assert!(others.chunks(4).all(|counts| counts == first), "whatever is shown of it: {others:?}");
 }
 
 /// A stream as a provider might send it, each event in its own way.
@@ -351,10 +362,10 @@ fn what_is_kept_until_the_end_is_known() {
         (Kind::Open, call(), false),
     ];
     for (kind, data, holds) in table {
-        let mut listening = Listening::new(kind);
+        let (mut listening, mut tally) = (Listening::new(kind), Tally::default());
         let mut before = 0;
         for _ in 0..3 {
-            listening.hear(event(&data), |_| true, |_| ()).unwrap();
+            listening.hear(event(&data), |_| true, &mut tally, |_| ()).unwrap();
             assert_eq!(listening.holds(), holds, "{data}");
             assert!(listening.kept() > before || kind == Kind::Open, "{data}");
             before = listening.kept();

@@ -28,7 +28,6 @@ pub struct Request {
     pub legacy_functions: bool,
     members: Vec<(Bytes, Bytes)>,
     transcript: Vec<Bytes>,
-    transcript_bytes: usize,
 }
 
 /// What the caller wants done about tools in the first round.
@@ -71,19 +70,8 @@ impl Request {
             output_limit: known.output_limit(),
             legacy_functions: [known.functions, known.function_call].into_iter().flatten().any(|raw| raw != "null"),
             transcript: transcript(body, messages)?,
-            transcript_bytes: messages.len(),
             members: members.into_iter().map(|(key, value)| (slice(body, key), slice(body, value))).collect(),
         })
-    }
-
-    /// The caller's transcript, as it goes on.
-    pub fn transcript(&self) -> &[Bytes] {
-        &self.transcript
-    }
-
-    /// The length of the caller's transcript, in bytes.
-    pub fn transcript_bytes(&self) -> usize {
-        self.transcript_bytes
     }
 
     /// The request for one round: the caller's own with the model's name, the system text, the offered tools and the messages of earlier

@@ -1,0 +1,141 @@
+//! How many tokens a call takes: before it is made, and after it where its provider does not say.
+//!
+//! OpenAI's models are counted by their vocabularies, all others by an [`estimate`] that learns from what providers report. A [`Tally`]
+//! goes with each call and knows what was sent and what came; [`Tokens::charge`] makes of it the one truth about what the call used,
+//! whether it ended well, broke off, or was left by its caller. When what is counted is told in `docs/counting.md`.
+
+pub mod encoding;
+pub mod estimate;
+mod prompt;
+mod ratio;
+mod tally;
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::{Buf, Bytes};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use toolgate_tools::net::Segments;
+
+use self::encoding::Encoding;
+pub use self::prompt::rough;
+use self::ratio::Ratios;
+pub use self::tally::{Tally, Used};
+use crate::targets::Target;
+use crate::trace::{Round, Rounds};
+
+/// The longest body that is counted by a vocabulary, in bytes: it takes some 50 ms. Longer ones are estimated, which is the less off the
+/// longer they are.
+const LONGEST_EXACT: usize = 256 * 1024;
+
+/// The longest body that is counted by a vocabulary, and the longest that is estimated, where they are: each takes about a quarter of a
+/// millisecond. Longer ones are counted on a thread that may block.
+const EXACT_AT_ONCE: usize = 4 * 1024;
+const ESTIMATED_AT_ONCE: usize = 128 * 1024;
+
+/// From bodies of these lengths it is learnt how a provider counts, in bytes: shorter ones say little, longer ones take long.
+const LEARNT_FROM: std::ops::RangeInclusive<usize> = 512..=64 * 1024;
+
+/// What counts tokens in a process.
+#[derive(Debug)]
+pub struct Tokens {
+    ratios: Ratios,
+    prompts: AtomicU64,
+    /// No more counts at once than there are processors: the threads that may block are many more.
+    places: Semaphore,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { ratios: Ratios::default(), prompts: AtomicU64::new(0), places: Semaphore::new(processors) }
+    }
+}
+
+impl Tokens {
+    /// The tokens of a request for this target: exactly where its vocabulary is known and the request is not too long, else estimated.
+    pub async fn prompt(&self, target: &Target, body: &Segments) -> u64 {
+        let (length, body) = (body.len(), body.clone());
+        let by = vocabulary(target, length);
+        let count = self.run(by, length, move || prompt::count(&whole(body), by).tokens).await;
+        if by.is_some() { count } else { self.ratios.applied(target, count) }
+    }
+
+    /// Enters into a call's entry what it used, as soon as its outcome is known. Dropped in the middle, it has done nothing, and can be done
+    /// again; done again, it changes nothing.
+    pub async fn charge(&self, round: &mut Round) {
+        let Some(tally) = &round.tally else { return };
+        if tally.is_charged(round.outcome) {
+            let target = &round.target;
+            let lacks = tally.lacks();
+            let prompt = if lacks.prompt { Some(self.prompt(target, tally.sent()).await) } else { None };
+            let output = if lacks.output { Some(self.output(target, tally).await) } else { None };
+            let used = tally.truth(prompt, output);
+            if prompt.is_none() {
+                self.learn(target, tally.sent(), used.usage.prompt);
+            }
+            (round.usage, round.estimated) = (Some(used.usage), used.estimated);
+        }
+        round.tally = None;
+    }
+
+    /// The same for every entry of a run that broke off.
+    pub async fn charge_all(&self, rounds: &mut Rounds) {
+        for round in rounds {
+            self.charge(round).await;
+        }
+    }
+
+    async fn output(&self, target: &Target, tally: &Tally) -> u64 {
+        let length = tally.said().kept();
+        match vocabulary(target, length).filter(|_| length > 0) {
+            Some(encoding) => {
+                let said = tally.said().clone();
+                self.run(Some(encoding), length, move || said.counted(encoding)).await
+            }
+            None => self.ratios.applied(target, tally.said().estimated()),
+        }
+    }
+
+    /// Counts here or, where that would take long, on a thread that may block.
+    async fn run(&self, by: Option<Encoding>, bytes: usize, count: impl FnOnce() -> u64 + Send + 'static) -> u64 {
+        let is_short = match by {
+            Some(encoding) => bytes <= EXACT_AT_ONCE && encoding.is_loaded(),
+            None => bytes <= ESTIMATED_AT_ONCE,
+        };
+        if is_short {
+            return count();
+        }
+        let _place = self.places.acquire().await;
+        #[expect(clippy::disallowed_methods, reason = "it is waited for here, and ends soon where its caller leaves")]
+        let counted = spawn_blocking(count);
+        // Only a count that panicked, or a process that ends, gives none.
+        counted.await.unwrap_or_else(|_| rough(bytes))
+    }
+
+    fn learn(&self, target: &Target, sent: &Segments, reported: u64) {
+        if !LEARNT_FROM.contains(&sent.len()) || Encoding::of(&target.upstream_model).is_some() {
+            return;
+        }
+        if self.ratios.wants(target, self.prompts.fetch_add(1, Ordering::Relaxed)) {
+            let estimated = prompt::count(&whole(sent.clone()), None);
+            if estimated.is_text {
+                self.ratios.learn(target, estimated.tokens, reported);
+            }
+        }
+    }
+}
+
+/// By which vocabulary a text of so many bytes is counted for this target.
+fn vocabulary(target: &Target, bytes: usize) -> Option<Encoding> {
+    Encoding::of(&target.upstream_model).filter(|_| bytes <= LONGEST_EXACT)
+}
+
+fn whole(mut body: Segments) -> Bytes {
+    let length = body.remaining();
+    body.copy_to_bytes(length)
+}
+
+#[cfg(test)]
+mod tests;
