@@ -189,19 +189,22 @@ http {{
     )
 }
 
-/// What a request with money meets: a budget of each unit and every rate, on its key, its model and everybody, none of which is in its way.
-const LIMITS: &str = "budgets: [ { per: day, usd: 1000000 }, { per: month, tokens: 1000000000000 }, { per: hour, requests: 1000000000 } ], \
+/// What a request with money meets on its path: nine limits, as an operator would set them, none of which is in its way.
+const OF_KEY: &str = "budgets: [ { per: day, usd: 1000000 }, { per: month, requests: 1000000000 }, { per: day, tokens: 1000000000000 } ], \
                       rate: { requests_per_minute: 1000000000, tokens_per_minute: 4000000000, concurrent: 100000 }";
+const OF_MODEL: &str = "price: { input: 0.15, output: 0.6 }, budgets: [ { per: day, usd: 1000000 } ], ";
+const OF_EVERYBODY: &str =
+    "budgets: [ { per: month, usd: 1000000, timezone: Europe/Berlin } ], rate: { requests_per_minute: 1000000000 }";
 
 /// Everything that a request passes is on. `stream_hold: 0` lets each chunk go at once, so that what is measured is the relay.
 fn toolgate_configuration(kind: Kind, listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr) -> String {
-    let (store, price, limits) = match kind {
-        Kind::Money => ("sqlite:ledger.db", format!("price: {{ input: 0.15, output: 0.6 }}, {LIMITS}, "), LIMITS),
-        _ => ("none", String::new(), ""),
+    let (store, of_model, of_key, of_everybody) = match kind {
+        Kind::Money => ("sqlite:ledger.db", OF_MODEL, OF_KEY, OF_EVERYBODY),
+        _ => ("none", "", "", ""),
     };
     let models = ["plain", "stream", "paced", "loop", "open"].map(|name| {
         format!(
-            "  {name}: {{ provider: scripted, upstream_model: scripted-{name}, stream_hold: 0, {price}tools: {{ groups: [shop] }} }}\n"
+            "  {name}: {{ provider: scripted, upstream_model: scripted-{name}, stream_hold: 0, {of_model}tools: {{ groups: [shop] }} }}\n"
         )
     });
     let tools = TOOLS.map(|name| {
@@ -216,8 +219,8 @@ providers:
   scripted: {{ kind: openai_compatible, base_url: \"http://{upstream}/v1\", api_key: sk-scripted, trust_zone: local }}
 models:
 {}keys:
-  - {{ name: load, hash: \"sha256:{KEY_HASH}\", {limits} }}
-limits: {{ {limits} }}
+  - {{ name: load, hash: \"sha256:{KEY_HASH}\", {of_key} }}
+limits: {{ {of_everybody} }}
 store: {{ url: \"{store}\" }}
 groups:
   shop: {{ data_class: internal, trust_zone: local, egress: [ {{ host: \"{upstream}\", private: true }} ] }}
@@ -238,7 +241,7 @@ mod tests {
     #[test]
     fn toolgate_takes_the_configuration_that_it_is_measured_with() {
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        for (kind, budgets) in [(Kind::Toolgate, 0), (Kind::Money, 3)] {
+        for (kind, budgets) in [(Kind::Toolgate, 0), (Kind::Money, 1)] {
             let text = toolgate_configuration(kind, address(1), address(2), address(3));
             let config = read(&Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None });
             let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
