@@ -14,7 +14,18 @@ pub const LEAST_OUTPUT: u64 = 256;
 
 /// How many times a roughly counted prompt must fit. As many requests are in flight by default: however roughly the others are counted,
 /// they leave room for this one.
-pub const ROUGH_MARGIN: u64 = 1024;
+const ROUGH_MARGIN: u64 = 1024;
+
+/// How well a prompt is counted. Where it does not fit by a count that is not exact, it is counted exactly before anybody is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// As its provider counts it, as far as anybody here can know.
+    Exactly,
+    /// A little more or less.
+    Nearly,
+    /// By its length alone, and rather too high.
+    Roughly,
+}
 
 /// What is known of a model call before it is made.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +34,8 @@ pub struct Call {
     pub price: Option<Price>,
     /// The tokens of what is sent.
     pub prompt: u64,
-    /// `prompt` is a quick count that is rather too high.
-    pub rough: bool,
+    /// How well they are counted.
+    pub counted: Counted,
     /// How long the answer may be.
     pub output: Output,
     /// How many answers are asked for at once.
@@ -77,11 +88,12 @@ impl Call {
     /// [`Unpriced`].
     pub fn wants(&self, path: &[Arc<Limit>]) -> Result<Wanted, Unpriced> {
         let claims = path.iter().filter_map(|limit| self.claim(limit).transpose()).collect::<Result<Vec<_>, _>>()?;
-        let margin = if self.rough { ROUGH_MARGIN } else { 1 };
+        let margin = if self.counted == Counted::Roughly { ROUGH_MARGIN } else { 1 };
         Ok(Wanted { claims, output: self.output.most(), least_output: self.output.least(), margin })
     }
 
     fn claim(&self, limit: &Arc<Limit>) -> Result<Option<Claim>, Unpriced> {
+        let rough = self.counted != Counted::Exactly;
         let claim = |fixed, each: u64, rough| Claim {
             limit: Arc::clone(limit),
             fixed,
@@ -92,12 +104,10 @@ impl Call {
         Ok(match &limit.id.what {
             What::Budget(Unit::Usd, ..) => {
                 let price = self.price.ok_or(Unpriced)?;
-                Some(claim(self.prompt.saturating_mul(price.dearest_input().0), price.output.0, self.rough))
+                Some(claim(self.prompt.saturating_mul(price.dearest_input().0), price.output.0, rough))
             }
-            What::Budget(Unit::Tokens, ..) => Some(claim(whole(self.prompt), 1000, self.rough)),
-            What::TokenRate => {
-                Some(Claim { forced: !self.opens, ..claim(whole(self.tokens_of_rate(limit.most)), 0, self.rough) })
-            }
+            What::Budget(Unit::Tokens, ..) => Some(claim(whole(self.prompt), 1000, rough)),
+            What::TokenRate => Some(Claim { forced: !self.opens, ..claim(whole(self.tokens_of_rate(limit.most)), 0, rough) }),
             What::Budget(Unit::Requests, ..) | What::RequestRate | What::Concurrent => {
                 self.opens.then(|| claim(whole(1), 0, false))
             }
@@ -134,6 +144,11 @@ pub fn nothing_of(budgets: &[Arc<Limit>]) -> Wanted {
     Wanted { claims: budgets.iter().map(claim).collect(), output: 0, least_output: 0, margin: 1 }
 }
 
+/// Whether any of these limits asks how many tokens a call has.
+pub fn counts_tokens(path: &[Arc<Limit>]) -> bool {
+    path.iter().any(|limit| matches!(limit.id.what, What::Budget(Unit::Usd | Unit::Tokens, ..) | What::TokenRate))
+}
+
 /// Whether a limit is held as long as its run, and not from call to call.
 pub fn is_of_the_run(what: &What) -> bool {
     matches!(what, What::Budget(Unit::Requests, ..) | What::RequestRate | What::Concurrent)
@@ -159,7 +174,7 @@ mod tests {
     }
 
     fn call(output: Output) -> Call {
-        Call { price: Some(PRICE), prompt: 1000, rough: false, output, answers: 1, opens: true }
+        Call { price: Some(PRICE), prompt: 1000, counted: Counted::Exactly, output, answers: 1, opens: true }
     }
 
     #[test]
@@ -209,6 +224,16 @@ mod tests {
         for (output, least) in table {
             let wanted = call(output).wants(&[]).unwrap();
             assert_eq!((wanted.output, wanted.least_output), (output.most(), least));
+        }
+    }
+
+    #[test]
+    fn what_is_not_counted_exactly_can_be_counted_again_and_what_is_rough_must_fit_many_times() {
+        for (counted, rough, margin) in
+            [(Counted::Exactly, false, 1), (Counted::Nearly, true, 1), (Counted::Roughly, true, ROUGH_MARGIN)]
+        {
+            let wanted = Call { counted, ..call(Output::Asked(1)) }.wants(&[limit(budget(Unit::Tokens), 9)]).unwrap();
+            assert_eq!((wanted.claims[0].rough, wanted.margin), (rough, margin), "{counted:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_config::money::NanoUsd;
 use toolgate_config::price::Billed;
-use toolgate_policies::budget::{self, Call, Output};
+use toolgate_policies::budget::{self, Call, Counted, Output};
 use toolgate_policies::counters::{Denied, Hold, RateReading, Taken, Taking, Used};
 use toolgate_policies::facts::Caller;
 use toolgate_policies::limits::Limit;
@@ -16,7 +16,7 @@ use super::{Closed, Money};
 use crate::gateway::InForce;
 use crate::store::{Row, Ticket, What};
 use crate::targets::Target;
-use crate::tokens::{self, Tokens};
+use crate::tokens::Tokens;
 use crate::trace::{Round, Run, ToolCall, TraceId};
 
 /// What one request holds and has spent. Dropping it gives back what it holds, and does nothing else.
@@ -73,16 +73,21 @@ impl From<Closed> for Refused {
 }
 
 impl Order<'_> {
-    /// The call as the rules see it, counted at once.
-    pub fn rough(&self, opens: bool) -> Call {
-        let prompt = tokens::rough(self.sent.len());
-        let output = self.output_limit.map_or_else(|| Output::Model(self.target.most_output()), Output::Asked);
-        Call { price: self.target.price, prompt, rough: true, output, answers: self.answers, opens }
+    /// The call as the rules see it, with its prompt counted exactly.
+    pub async fn exact(&self, opens: bool) -> Call {
+        self.call(self.tokens.prompt(self.target, self.sent).await, Counted::Exactly, opens)
     }
 
-    /// The same, counted.
-    pub async fn exact(&self, opens: bool) -> Call {
-        Call { prompt: self.tokens.prompt(self.target, self.sent).await, rough: false, ..self.rough(opens) }
+    /// The same, counted in no time, where somebody asks for it at all.
+    fn at_once(&self, path: &[Arc<Limit>], opens: bool) -> Call {
+        let asked = budget::counts_tokens(path);
+        let (prompt, counted) = if asked { self.tokens.prompt_at_once(self.target, self.sent) } else { (0, Counted::Exactly) };
+        self.call(prompt, counted, opens)
+    }
+
+    fn call(&self, prompt: u64, counted: Counted, opens: bool) -> Call {
+        let output = self.output_limit.map_or_else(|| Output::Model(self.target.most_output()), Output::Asked);
+        Call { price: self.target.price, prompt, counted, output, answers: self.answers, opens }
     }
 }
 
@@ -116,7 +121,7 @@ impl Tab {
         self.call = None;
         money.ledger.is_well().map_err(Closed::from)?;
         let (path, opens) = (self.path(order.in_force), self.run.is_none());
-        let mut call = order.rough(opens);
+        let mut call = order.at_once(&path, opens);
         let mut taking = money.take(&call.wants(&path).map_err(|_| Refused::Unpriced)?).await?;
         if matches!(&taking, Taking::Denied(denied) if denied.was_rough) {
             call = order.exact(opens).await;

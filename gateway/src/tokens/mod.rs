@@ -16,10 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::{Buf, Bytes};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+use toolgate_policies::budget::Counted;
 use toolgate_tools::net::Segments;
 
 use self::encoding::Encoding;
-pub use self::prompt::rough;
+use self::prompt::rough;
 use self::ratio::Ratios;
 pub use self::tally::{Tally, Used};
 use crate::targets::Target;
@@ -33,6 +34,10 @@ const LONGEST_EXACT: usize = 256 * 1024;
 /// millisecond. Longer ones are counted on a thread that may block.
 const EXACT_AT_ONCE: usize = 4 * 1024;
 const ESTIMATED_AT_ONCE: usize = 128 * 1024;
+
+/// The longest body whose text is looked at for every call, in bytes: it takes a few microseconds. Of longer ones only the length is, until
+/// it matters.
+const LOOKED_AT: usize = 4 * 1024;
 
 /// From bodies of these lengths it is learnt how a provider counts, in bytes: shorter ones say little, longer ones take long.
 const LEARNT_FROM: std::ops::RangeInclusive<usize> = 512..=64 * 1024;
@@ -60,6 +65,17 @@ impl Tokens {
         let by = vocabulary(target, length);
         let count = self.run(by, length, move || prompt::count(&whole(body), by).tokens).await;
         if by.is_some() { count } else { self.ratios.applied(target, count) }
+    }
+
+    /// The tokens of a request for this target as well as they can be told in a few microseconds.
+    pub fn prompt_at_once(&self, target: &Target, body: &Segments) -> (u64, Counted) {
+        let length = body.len();
+        if length > LOOKED_AT {
+            return (rough(length), Counted::Roughly);
+        }
+        let estimate = prompt::count(&whole(body.clone()), None).tokens;
+        let counted = if vocabulary(target, length).is_some() { Counted::Nearly } else { Counted::Exactly };
+        (self.ratios.applied(target, estimate), counted)
     }
 
     /// Enters into a call's entry what it used, as soon as its outcome is known. Dropped in the middle, it has done nothing, and can be done

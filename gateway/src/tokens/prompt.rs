@@ -54,7 +54,7 @@ pub(super) struct Count {
 
 /// A count from the length alone, for where nobody looks at the text: two bytes a token is what numbers and signs come to, and prose in any
 /// script has three and more. Only pictures by their address are more than that, by up to 35 times.
-pub fn rough(bytes: usize) -> u64 {
+pub(super) fn rough(bytes: usize) -> u64 {
     bytes as u64 / 2 + THE_REPLY
 }
 
