@@ -1,7 +1,7 @@
 //! The counters of rates and budgets, wherever they are: in this process, or in a server that many gateways share.
 //!
-//! What a hold used is settled only when its row of the ledger is written. A server that has forgotten a budget gets what was used from the
-//! ledger, and whatever is told of it later is taken to be in there, if it had happened before that.
+//! What a hold used is settled when its row is on its way to the ledger. A server that has forgotten a budget gets what was used from there, and
+//! what it is told later is taken to be in there, if it happened some seconds before that.
 
 #[cfg(feature = "redis")]
 mod redis;

@@ -42,6 +42,7 @@ end
 -- A budget's next window begins. All that is used in it was seen, so it needs no seed.
 local function begin(key, start, finish, sum)
     redis.call('HSET', key, 'window', text(start), 'base', '0', 'sum', text(sum))
+    redis.call('HDEL', key, 'least')
     expire(key, finish)
 end
 

@@ -3,9 +3,9 @@
 local COLUMNS = 3
 for at = 2, #KEYS do
     local from = 5 + (at - 2) * COLUMNS
-    local window, opened = unpack(redis.call('HMGET', KEYS[at], 'window', 'opened'))
+    local window, opened, least = unpack(redis.call('HMGET', KEYS[at], 'window', 'opened', 'least'))
     if window and tonumber(window) == tonumber(ARGV[from]) and tonumber(opened) == tonumber(ARGV[from + 1]) then
-        redis.call('HSETNX', KEYS[at], 'base', ARGV[from + 2])
+        redis.call('HSETNX', KEYS[at], 'base', text(math.max(tonumber(ARGV[from + 2]), tonumber(least or 0))))
     end
 end
 return { 0, now_us }

@@ -90,13 +90,21 @@ local function used(claim)
     return tonumber(base) + tonumber(sum)
 end
 
+-- What a gateway that is gone had still to tell, the ledger knows. It cannot know less than was told.
+local function ask_again(key)
+    local base, sum = unpack(redis.call('HMGET', key, 'base', 'sum'))
+    if base then
+        redis.call('HSET', key, 'opened', text(now), 'least', text(tonumber(base) + tonumber(sum)), 'sum', '0')
+        redis.call('HDEL', key, 'base')
+    end
+end
+
 local unseeded = { UNSEEDED, now_us }
 for index, claim in ipairs(claims) do
     if claim.kind == BUDGET then
         local held, lost = held(claim)
-        -- What a gateway that is gone had still to tell, the ledger knows.
         if lost then
-            redis.call('DEL', claim.used)
+            ask_again(claim.used)
         end
         local used, opened = used(claim)
         if used then

@@ -92,9 +92,18 @@ async fn what_a_dead_gateway_held_is_free_when_its_lease_ends_and_what_it_used_i
     drop(dead);
     until_it_ends().await;
     // It had written down 25 more before it died, and told nobody.
-    let _kept = alive.take_all(&want, 35).await;
+    let kept = alive.take_all(&want, 35).await;
     assert_eq!(alive.stands(&day).await, (35, 60));
     drop(hold);
+
+    // What was told is counted, even where it is not written down yet.
+    kept.settle(&usd(5), Timestamp::now());
+    let dead = host.gateway_that(OnCounterFailure::Refuse, SHORT);
+    let _lost = dead.take_all(&want, 0).await;
+    drop(dead);
+    until_it_ends().await;
+    let _kept = alive.take_all(&want, 35).await;
+    assert_eq!(alive.stands(&day).await, (40, 60));
 }
 
 #[tokio::test]

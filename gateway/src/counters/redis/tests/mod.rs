@@ -1,6 +1,7 @@
 //! The counters in a real server, which each test starts for itself.
 
 mod away;
+mod cost;
 mod gateways;
 mod rules;
 mod same;
@@ -45,12 +46,15 @@ impl Host {
     }
 
     fn child(folder: &PathBuf) -> Child {
-        let program = std::env::var(PROGRAM).unwrap_or_else(|_| "redis-server".to_owned());
-        let mut command = Command::new(&program);
-        command.current_dir(folder).args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let missing = format!("no {program}: install Redis or Valkey, or name its server in {PROGRAM}");
-        command.spawn().unwrap_or_else(|error| panic!("{missing} ({error})"))
+        let named = std::env::var(PROGRAM).into_iter();
+        let programs: Vec<_> = named.chain(["redis-server", "valkey-server"].map(str::to_owned)).collect();
+        let spawn = |program: &String| {
+            let mut command = Command::new(program);
+            command.current_dir(folder).args(["--port", "0", "--unixsocket", "socket", "--save", ""]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+        };
+        let missing = || panic!("none of {programs:?} is here: install Redis or Valkey, or name its server in {PROGRAM}");
+        programs.iter().find_map(spawn).unwrap_or_else(missing)
     }
 
     fn url(&self) -> Secret {
