@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
+use super::Terms;
 use super::ask::Heard;
 use super::clock::Windows;
 use super::desk::{Desk, Work};
@@ -21,8 +22,6 @@ use super::script::{Answer, Call, Caller, Script};
 use super::told::{Told, exact};
 use crate::counters::Unreachable;
 
-/// A server that ends a connection may take another at once. Questions wait so long before they are told that it is away.
-const AT_ONCE: Duration = Duration::from_millis(300);
 /// How long the courier waits before it knocks again, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
@@ -30,8 +29,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)
 pub(super) struct Courier {
     desk: Arc<Desk>,
     server: Server,
-    /// For how long the gateway is alive after each call.
-    lease: Duration,
+    terms: Terms,
     /// Its present name.
     name: String,
     /// Those that it had since the server last knew it, the first of them the one under which it sent.
@@ -45,9 +43,9 @@ pub(super) struct Courier {
 
 impl Courier {
     /// One that knows its way, and has joined the server.
-    pub(super) async fn new(desk: Arc<Desk>, server: Server, lease: Duration) -> Result<(Self, Link), Unreachable> {
+    pub(super) async fn new(desk: Arc<Desk>, server: Server, terms: Terms) -> Result<(Self, Link), Unreachable> {
         let (name, old, unsure, windows) = (random_name(), Vec::new(), Vec::new(), Windows::default());
-        let mut courier = Self { desk, server, lease, name, old, sent: 0, unsure, windows };
+        let mut courier = Self { desk, server, terms, name, old, sent: 0, unsure, windows };
         let link = courier.join().await.map_err(|broken| broken.why)?;
         Ok((courier, link))
     }
@@ -64,7 +62,7 @@ impl Courier {
 
     /// Carries what there is, as long as there is a server; ends well when the desk is closed and empty.
     async fn serve(&mut self, link: &mut Link) -> Result<(), Broken> {
-        let beat = self.lease / 4;
+        let beat = self.terms.lease / 4;
         let mut heart = interval_at(Instant::now() + beat, beat);
         loop {
             let desk = Arc::clone(&self.desk);
@@ -158,8 +156,9 @@ impl Courier {
     async fn come_back(&mut self, broken: Broken) -> Option<Link> {
         debug!(why = broken.why.0, "the connection to the counters is broken");
         let mut why = broken.why;
+        // A server that ends a connection may take another at once. Questions wait for that.
         if !broken.for_long {
-            match timeout(AT_ONCE, self.join()).await {
+            match timeout(self.terms.patience, self.join()).await {
                 Ok(Ok(link)) => return Some(link),
                 Ok(Err(again)) => why = again.why,
                 Err(_) => why = self.server.unreachable("no answer in time"),
@@ -238,7 +237,7 @@ impl Courier {
 
     fn caller(&self) -> Caller<'_> {
         let clock = &self.desk.clock;
-        let lease = i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX);
+        let lease = i64::try_from(self.terms.lease.as_millis()).unwrap_or(i64::MAX);
         Caller { gateway: &self.name, lease, not_before: clock.latest(), now: clock.dictated() }
     }
 }

@@ -10,9 +10,6 @@ use toolgate_config::secret::Secret;
 use super::script::{Answer, Call, Caller, Scripts};
 use crate::counters::Unreachable;
 
-/// How long a connection may take, and how long an answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
 /// How to reach the server.
 pub(super) struct Server {
     client: Client,
@@ -38,8 +35,8 @@ pub(super) struct Broken {
 }
 
 impl Server {
-    /// The server of this URL.
-    pub(super) fn new(url: &Secret) -> Result<Self, Unreachable> {
+    /// The server of this URL, which may take so long for a connection or an answer.
+    pub(super) fn new(url: &Secret, patience: Duration) -> Result<Self, Unreachable> {
         // What the library says of a URL could quote it.
         let info = url.expose().into_connection_info().map_err(|_| Unreachable("this is no URL of a Redis server".to_owned()))?;
         let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
@@ -50,7 +47,7 @@ impl Server {
             _ => "Redis".to_owned(),
         };
         let client = Client::open(info).map_err(|error| Unreachable(format!("{name}: {error}")))?;
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(PATIENCE));
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(patience)).set_response_timeout(Some(patience));
         Ok(Self { client, config, name })
     }
 

@@ -29,11 +29,19 @@ use self::ask::{Ask, Take};
 use self::clock::Clock;
 use self::courier::Courier;
 use self::desk::{Desk, Refused};
-use self::link::{Link, PATIENCE, Server};
+use self::link::{Link, Server};
 use super::Unreachable;
 
-/// What a gateway that has gone without a word holds, it holds for so long.
-const LEASE: Duration = Duration::from_secs(15);
+/// How long is waited for whom.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    /// What a gateway that has gone without a word holds, it holds for so long.
+    lease: Duration,
+    /// For a connection to the server, and for an answer.
+    patience: Duration,
+}
+
+const TERMS: Terms = Terms { lease: Duration::from_secs(15), patience: Duration::from_secs(1) };
 
 /// How long the last messages may take at the end.
 const LAST_MESSAGES: Duration = Duration::from_secs(2);
@@ -60,14 +68,14 @@ struct Ending {
 impl Redis {
     /// Connects to the server, and starts the thread that talks to it. It takes a while; no request waits yet.
     pub(super) fn open(url: &Secret, on_failure: OnCounterFailure) -> Result<Self, Unreachable> {
-        Self::open_with(url, on_failure, LEASE, Clock::of_server())
+        Self::open_with(url, on_failure, TERMS, Clock::of_server())
     }
 
-    fn open_with(url: &Secret, on_failure: OnCounterFailure, lease: Duration, clock: Clock) -> Result<Self, Unreachable> {
-        let server = Server::new(url)?;
+    fn open_with(url: &Secret, on_failure: OnCounterFailure, terms: Terms, clock: Clock) -> Result<Self, Unreachable> {
+        let server = Server::new(url, terms.patience)?;
         let name = server.name().to_owned();
         let desk = Arc::new(Desk::new(clock, on_failure));
-        let (runtime, (courier, link)) = joined_apart(Arc::clone(&desk), server, lease)?;
+        let (runtime, (courier, link)) = joined_apart(Arc::clone(&desk), server, terms)?;
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let run = move || {
@@ -82,8 +90,8 @@ impl Redis {
         std::thread::Builder::new().name("counters".to_owned()).spawn(run).map_err(no_thread)?;
         // A gateway that can go on alone waits until the courier has found out that it must.
         let patience = match on_failure {
-            OnCounterFailure::Refuse => PATIENCE,
-            OnCounterFailure::Local => PATIENCE * 3,
+            OnCounterFailure::Refuse => terms.patience,
+            OnCounterFailure::Local => terms.patience * 3,
         };
         Ok(Self { desk, server: name, patience, courier: Ending { _stop: stop, ended: Mutex::new(Some(ended)) } })
     }
@@ -199,10 +207,10 @@ impl Redis {
 }
 
 /// Joins the server on a thread that may wait, with the runtime that the courier will live on.
-fn joined_apart(desk: Arc<Desk>, server: Server, lease: Duration) -> Result<(Runtime, (Courier, Link)), Unreachable> {
+fn joined_apart(desk: Arc<Desk>, server: Server, terms: Terms) -> Result<(Runtime, (Courier, Link)), Unreachable> {
     let join = move || {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
-        let joined = runtime.block_on(Courier::new(desk, server, lease))?;
+        let joined = runtime.block_on(Courier::new(desk, server, terms))?;
         Ok((runtime, joined))
     };
     let joining = std::thread::Builder::new().name("counters".to_owned()).spawn(join).map_err(no_thread)?;

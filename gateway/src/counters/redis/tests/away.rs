@@ -68,7 +68,7 @@ async fn refuse_nobody_is_let_in_until_the_server_is_back_and_then_the_ledger_is
 #[tokio::test]
 async fn a_server_that_does_nothing_is_away_and_what_it_did_in_the_dark_is_undone() {
     let host = Host::start().await;
-    let gateway = host.gateway();
+    let gateway = host.gateway_that(OnCounterFailure::Refuse, TERMS);
     let total = limit(budget(Unit::Usd, Per::Total), 100);
     let want = wanted([claim(&total, 30)]);
     let hold = gateway.take_all(&want, 0).await;
@@ -162,7 +162,7 @@ async fn scripts_that_were_thrown_away_are_brought_again() {
 #[tokio::test]
 async fn local_the_gateway_counts_for_itself_and_tells_what_was_used_when_the_server_is_back() {
     let host = Host::start().await;
-    let gateway = host.gateway_that(OnCounterFailure::Local, LEASE);
+    let gateway = host.gateway_that(OnCounterFailure::Local, TERMS);
     let (total, places) = (limit(budget(Unit::Usd, Per::Total), 100), limit(What::Concurrent, 2));
     let want = wanted([claim(&total, 20), claim(&places, 1)]);
     let before = gateway.take_all(&want, 10).await;
@@ -188,7 +188,7 @@ async fn local_the_gateway_counts_for_itself_and_tells_what_was_used_when_the_se
 #[tokio::test]
 async fn local_what_many_calls_used_while_the_server_was_away_is_told_in_a_few_messages() {
     let host = Host::start().await;
-    let gateway = host.gateway_that(OnCounterFailure::Local, LEASE);
+    let gateway = host.gateway_that(OnCounterFailure::Local, TERMS);
     let totals: Vec<_> = (0..300).map(|n| limit_of(&n.to_string(), budget(Unit::Usd, Per::Total), 1_000_000)).collect();
     for total in &totals {
         drop(gateway.take_all(&wanted([claim(total, 1)]), 0).await);
@@ -211,7 +211,7 @@ async fn local_what_many_calls_used_while_the_server_was_away_is_told_in_a_few_m
 #[tokio::test]
 async fn local_rates_begin_anew_and_what_was_taken_elsewhere_is_not_given_back() {
     let mut host = Host::start().await;
-    let gateway = host.gateway_that(OnCounterFailure::Local, LEASE);
+    let gateway = host.gateway_that(OnCounterFailure::Local, TERMS);
     let rate = limit(What::TokenRate, 100);
     let want = wanted([claim(&rate, 60)]);
     let there = gateway.take_all(&want, 0).await;

@@ -108,19 +108,19 @@ impl Host {
         assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
     }
 
-    /// A gateway that counts here.
+    /// A gateway that counts here, and has time, for the machine may be busy.
     fn gateway(&self) -> Redis {
-        self.gateway_that(OnCounterFailure::Refuse, LEASE)
+        self.gateway_that(OnCounterFailure::Refuse, Terms { patience: Duration::from_secs(20), ..TERMS })
     }
 
-    fn gateway_that(&self, on_failure: OnCounterFailure, lease: Duration) -> Redis {
-        Redis::open_with(&self.url(), on_failure, lease, Clock::of_server()).unwrap()
+    fn gateway_that(&self, on_failure: OnCounterFailure, terms: Terms) -> Redis {
+        Redis::open_with(&self.url(), on_failure, terms, Clock::of_server()).unwrap()
     }
 
     /// A gateway to whose clock the server listens.
     fn led(&self, now: Timestamp) -> Redis {
-        let long = Duration::from_secs(1000 * 24 * 3600);
-        Redis::open_with(&self.url(), OnCounterFailure::Refuse, long, Clock::led(now.as_microsecond())).unwrap()
+        let terms = Terms { lease: Duration::from_secs(1000 * 24 * 3600), patience: Duration::from_secs(20) };
+        Redis::open_with(&self.url(), OnCounterFailure::Refuse, terms, Clock::led(now.as_microsecond())).unwrap()
     }
 }
 
