@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 use tokio::time::Instant;
 use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
@@ -140,7 +140,7 @@ impl<'r> Run<'r> {
     }
 
     async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
-        let begin_by = self.begin_by(round);
+        let (begin_by, output_limit) = (self.begin_by(round), self.output_limit());
         let Self { request, model, system, offer, added, outlet, .. } = self;
         let ask = Ask {
             net: &self.gateway.net,
@@ -151,20 +151,28 @@ impl<'r> Run<'r> {
             headers: self.headers,
             stream: request.stream,
             begin_by,
-            output_limit: request.output_limit.or_else(|| params_limit(&model.params)),
+            output_limit,
             answers: request.answers,
         };
         let compose = |target: &Target, lowered| request.compose(&splice(target, model, system, offer, lowered), round, added);
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
         let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
-        if let Some(tokens) = run.rounds.last().and_then(|round| round.lowered) {
+        let lowered = run.rounds.last().and_then(|round| round.lowered);
+        if let Some(tokens) = lowered.filter(|_| sent.is_ok()) {
             run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
         }
         if run.asked == 1 {
             outlet.set_head(rate_headers(tab.rates()));
         }
         sent
+    }
+
+    /// How long an answer may be at most, by the caller or else by the operator.
+    fn output_limit(&self) -> Option<u64> {
+        let by_operator =
+            || ["max_completion_tokens", "max_tokens"].iter().filter_map(|name| self.model.params.get(*name)?.as_u64());
+        self.request.output_limit.or_else(|| by_operator().max())
     }
 
     /// A limit is in the way of the next call: the end of a run that has something to show, a failure of one that has not begun.
@@ -223,7 +231,7 @@ impl<'r> Run<'r> {
             in_force: &self.gateway.in_force(),
             target,
             sent: &body.clone().into(),
-            output_limit: self.request.output_limit.or_else(|| params_limit(&self.model.params)),
+            output_limit: self.output_limit(),
             answers: self.request.answers,
         };
         let estimate = order.exact(true).await;
@@ -341,11 +349,6 @@ fn splice<'s>(
         tools: offer.clone(),
         output_limit: lowered.map(|tokens| OutputLimit { member, tokens }),
     }
-}
-
-/// The output limit that the operator gives requests that bring none.
-fn params_limit(params: &Map<String, Value>) -> Option<u64> {
-    ["max_completion_tokens", "max_tokens"].iter().filter_map(|name| params.get(*name)?.as_u64()).max()
 }
 
 fn said_nothing(_: SaidNothing) -> Failure {
