@@ -37,7 +37,7 @@ pub enum Stores {
 }
 
 /// Whether this version has stores and counters that many gateways share.
-const SHARED_ARE_THERE: bool = false;
+const SHARED_ARE_THERE: bool = true;
 
 impl Stores {
     /// What is about money is played with both; everything else with a gateway's own.

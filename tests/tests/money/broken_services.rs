@@ -181,7 +181,6 @@ async fn a_database_that_goes_away_is_a_503_until_it_is_back() {
     .await;
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn counters_that_go_away_are_a_503_until_they_are_back() {
     let Some(mut redis) = Redis::start().await else { return };
@@ -203,7 +202,6 @@ async fn counters_that_go_away_are_a_503_until_they_are_back() {
     assert!(used >= written, "an empty Redis has forgotten what was spent: {used} of {written}");
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn counters_that_go_away_are_local_where_the_file_says_so() {
     let Some(mut redis) = Redis::start().await else { return };

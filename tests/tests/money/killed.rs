@@ -90,7 +90,6 @@ async fn with_a_store_of_its_own() {
     .await;
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_store_that_others_share() {
     let Some((database, redis)) = Database::make().await.zip(Redis::start().await) else { return };

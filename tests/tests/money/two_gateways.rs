@@ -67,7 +67,6 @@ fn shop(limits: Value) -> Value {
     json!({"models": {"m": {"tools": null, "price": {"input": 0, "output": 10}}}, "keys": [shop]})
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn two_hundred_at_once_against_a_budget_for_a_hundred() {
     let reply = json!([{"content": "done", "usage": [10, 100], "together": 100, "times": 100}]);
@@ -97,7 +96,6 @@ async fn two_hundred_at_once_against_a_budget_for_a_hundred() {
     assert_eq!(rows.iter().map(|row| row[ledger::COST].as_u64().unwrap()).sum::<u64>(), 100_000_000);
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn case_35_one_rate_for_both() {
     let Some(two) =
@@ -111,7 +109,6 @@ async fn case_35_one_rate_for_both() {
     assert!(waits.map(|wait| wait.parse::<u32>().expect("whole seconds")).all(|wait| (1..=60).contains(&wait)));
 }
 
-#[ignore = "waits for Redis and PostgreSQL"]
 #[tokio::test]
 async fn so_many_at_the_same_time_in_both_together() {
     let held = json!({"content": "done", "until_caller_saw": "HTTP/1.1 429", "times": 3});
