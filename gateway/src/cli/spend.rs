@@ -97,8 +97,9 @@ impl Report {
     fn nothing(&self) -> String {
         let what = if self.by == By::Tool { "no call of a tool with a price" } else { "no call" };
         match self.since {
-            Some(since) => format!("The ledger has {what} since {}.\n", since),
-            None => format!("The ledger has {what}.\n"),
+            Some(since) => format!("The ledger has {what} since {since}.\n"),
+            None if self.by == By::Tool => format!("The ledger has {what}.\n"),
+            None => "The ledger is empty.\n".to_owned(),
         }
     }
 

@@ -1,8 +1,7 @@
 //! How long rows are gathered before they are written together.
 //!
 //! Each write to the disk costs the same, however many rows are in it. A row that comes alone is written at once. Where rows come side by
-//! side, the next ones are waited for as long as they keep coming: not longer than their usual distance lets expect, since callers who all
-//! wait for their rows send no more.
+//! side, the next ones are waited for as long as they keep coming, and not much longer: callers who all wait for their rows send no more.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ pub(super) const ENOUGH: usize = 24;
 /// The longest that a row waits for others.
 const LONGEST: Duration = Duration::from_millis(10);
 /// After this many times the usual distance nobody comes any more.
-const SILENCE: u32 = 8;
+const SILENCE: u32 = 6;
 /// To look more often costs more than it saves.
 const SHORTEST: Duration = Duration::from_micros(100);
 
@@ -29,22 +28,40 @@ pub(super) struct Gathered {
 /// What the last rows tell about the next ones.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// How far apart rows came that were written together; `None`: the last one came alone.
-    distance: Option<Duration>,
+    /// How far apart rows come that are written together. The time that somebody waited for the disk is not in it.
+    distance: Duration,
+    /// How many were written together the last time.
+    together: usize,
+    /// When they were written.
+    written: Option<Instant>,
 }
 
 impl Pace {
     /// Until when more rows are waited for, if no other comes. `None`: no longer.
     pub(super) fn until(&self, gathered: &Gathered) -> Option<Instant> {
-        let distance = self.distance.filter(|_| gathered.rows < ENOUGH)?;
-        let silence = (distance * SILENCE).clamp(SHORTEST, LONGEST);
+        // Whoever sends row after row, each when the one before is written, is never seen with two.
+        let came_meanwhile = self.written.is_some_and(|written| gathered.first < written);
+        let is_alone = gathered.rows < 2 && self.together < 2 && !came_meanwhile;
+        if is_alone || gathered.rows >= ENOUGH {
+            return None;
+        }
+        let silence = (self.distance * SILENCE).clamp(SHORTEST, LONGEST);
         Some((gathered.last + silence).min(gathered.first + LONGEST))
     }
 
-    /// These were written together.
-    pub(super) fn learn(&mut self, gathered: &Gathered) {
+    /// These are written together now.
+    pub(super) fn taken(&mut self, gathered: &Gathered) {
+        self.together = gathered.rows;
         let gaps = u32::try_from(gathered.rows).unwrap_or(u32::MAX).saturating_sub(1);
-        self.distance = (gathered.last - gathered.first).checked_div(gaps);
+        if let Some(distance) = (gathered.last - gathered.first).checked_div(gaps) {
+            let is_first = self.distance.is_zero();
+            self.distance = if is_first { distance } else { (self.distance * 3 + distance) / 4 };
+        }
+    }
+
+    /// They are written.
+    pub(super) fn written(&mut self, now: Instant) {
+        self.written = Some(now);
     }
 }
 
@@ -56,23 +73,36 @@ mod tests {
 
     #[test]
     fn rows_that_come_side_by_side_are_waited_for_and_a_row_alone_is_not() {
-        let first = Instant::now();
-        let gathered = |rows, last: u32| Gathered { rows, first, last: first + MS * last };
-        // What was written together before, what waits now, and until how many milliseconds after its first row it waits.
+        let begin = Instant::now();
+        let at = |ms: u32| begin + MS * ms;
+        let gathered = |rows, first, last| Gathered { rows, first: at(first), last: at(last) };
+        // What was written together before, when it was written, what waits now, and until when it waits.
         let table = [
-            (None, gathered(1, 0), None),
-            (Some(gathered(1, 0)), gathered(1, 0), None),
-            (Some(gathered(2, 1)), gathered(1, 0), Some(8)),
-            (Some(gathered(11, 1)), gathered(3, 2), Some(2)),
-            (Some(gathered(5, 4)), gathered(4, 6), Some(10)),
-            (Some(gathered(2, 9)), gathered(1, 0), Some(10)),
-            (Some(gathered(5, 4)), gathered(ENOUGH, 1), None),
+            (vec![], 0, gathered(1, 5, 5), None),
+            (vec![gathered(1, 0, 0)], 1, gathered(1, 5, 5), None),
+            (vec![gathered(2, 0, 1)], 2, gathered(1, 5, 5), Some(11)),
+            (vec![gathered(2, 0, 1), gathered(1, 3, 3)], 4, gathered(1, 5, 5), None),
+            (vec![gathered(2, 0, 1), gathered(1, 3, 3)], 6, gathered(1, 5, 5), Some(11)),
+            (vec![gathered(2, 0, 1), gathered(3, 0, 10)], 10, gathered(1, 12, 12), Some(22)),
+            (vec![gathered(5, 0, 4)], 4, gathered(4, 5, 11), Some(15)),
+            (vec![gathered(5, 0, 4)], 4, gathered(ENOUGH, 5, 6), None),
         ];
-        for (before, now, expected) in table {
+        for (before, written, now, expected) in table {
             let mut pace = Pace::default();
-            before.iter().for_each(|gathered| pace.learn(gathered));
-            let until = pace.until(&now).map(|until| (until - first).as_millis());
+            before.iter().for_each(|gathered| pace.taken(gathered));
+            pace.written(at(written));
+            let until = pace.until(&now).map(|until| (until - begin).as_millis());
             assert_eq!(until, expected, "{before:?} {now:?}");
         }
+    }
+
+    #[test]
+    fn who_comes_while_others_are_written_is_waited_with_but_shortly() {
+        let begin = Instant::now();
+        let mut pace = Pace::default();
+        pace.taken(&Gathered { rows: 1, first: begin, last: begin });
+        pace.written(begin + MS * 2);
+        let came = begin + MS;
+        assert_eq!(pace.until(&Gathered { rows: 1, first: came, last: came }), Some(came + SHORTEST));
     }
 }

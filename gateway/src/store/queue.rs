@@ -19,6 +19,8 @@ pub(super) struct Queue {
     bell: Condvar,
     /// The last ticket whose row is on the disk, with all before it.
     done: AtomicU64,
+    /// Those who may go on and do not know it yet.
+    free: Mutex<Vec<oneshot::Sender<()>>>,
     patience: Patience,
 }
 
@@ -65,7 +67,7 @@ impl Queue {
             closing: None,
             ended: false,
         };
-        Self { state: Mutex::new(state), bell: Condvar::new(), done: AtomicU64::new(0), patience }
+        Self { state: Mutex::new(state), bell: Condvar::new(), done: AtomicU64::new(0), free: Mutex::new(Vec::new()), patience }
     }
 
     /// Puts a row in.
@@ -95,22 +97,28 @@ impl Queue {
 
     /// Waits until the row of this ticket, and with it every earlier one, is on the disk.
     pub(super) async fn written(&self, ticket: Ticket) -> Result<(), Unusable> {
+        // Goes last, whatever becomes of this.
+        let _caller = Caller(self);
         let Some(reached) = self.reaching(ticket) else { return Ok(()) };
         match tokio::time::timeout(self.patience.deadline, reached).await {
             Ok(Ok(())) => Ok(()),
+            _ if self.is_reached(ticket) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(self.why_not()),
         }
     }
 
+    fn is_reached(&self, ticket: Ticket) -> bool {
+        self.done.load(Ordering::Acquire) >= ticket.0
+    }
+
     /// Tells when a ticket is reached, or that it never will be. `None`: it is.
     fn reaching(&self, ticket: Ticket) -> Option<oneshot::Receiver<()>> {
-        let is_done = || self.done.load(Ordering::Acquire) >= ticket.0;
-        if is_done() {
+        if self.is_reached(ticket) {
             return None;
         }
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state.lock();
-        if is_done() {
+        if self.is_reached(ticket) {
             return None;
         }
         if !state.ended {
@@ -151,7 +159,7 @@ impl Queue {
                     match pace.until(&gathered).filter(|until| state.closing.is_none() && *until > Instant::now()) {
                         Some(until) => (until, ENOUGH),
                         None => {
-                            pace.learn(&gathered);
+                            pace.taken(&gathered);
                             std::mem::swap(rows, &mut state.rows);
                             state.in_hand_since = state.came.take().map(|(first, _)| first);
                             return Next::Write;
@@ -175,9 +183,27 @@ impl Queue {
         state.in_hand_since = state.in_hand_since.filter(|_| has_more);
         let done = self.done.load(Ordering::Acquire) + rows as u64;
         self.done.store(done, Ordering::Release);
-        let reached: Vec<_> = state.waiting.extract_if(.., |(ticket, _)| *ticket <= done).collect();
+        let reached = state.waiting.extract_if(.., |(ticket, _)| *ticket <= done).map(|(_, waiter)| waiter);
+        self.free.lock().extend(reached);
         drop(state);
-        for (_, waiter) in reached {
+        self.call_one();
+    }
+
+    /// Tells one of those who may go on, who tells the others: a thread that is woken from outside costs more than all the rest, and those
+    /// who wait are mostly on the same.
+    fn call_one(&self) {
+        let next = || self.free.lock().pop();
+        while let Some(waiter) = next() {
+            // One who has gone tells nobody.
+            if waiter.send(()).is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn call_all(&self) {
+        let all = std::mem::take(&mut *self.free.lock());
+        for waiter in all {
             // It may have gone.
             let _ = waiter.send(());
         }
@@ -231,5 +257,14 @@ impl Queue {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         drop(waiting);
+    }
+}
+
+/// Whoever has waited, and tells the others when it goes: also where it has given up, for it may be the one who was told.
+struct Caller<'q>(&'q Queue);
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        self.0.call_all();
     }
 }

@@ -48,7 +48,10 @@ impl Writer {
         let mut look = Instant::now();
         loop {
             match self.shared.queue.take(&mut rows, &mut pace, look) {
-                Next::Write => self.write(&mut rows, gateway),
+                Next::Write => {
+                    self.write(&mut rows, gateway);
+                    pace.written(Instant::now());
+                }
                 Next::Chore => look = Instant::now(),
                 Next::End => break,
             }

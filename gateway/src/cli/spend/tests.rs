@@ -89,7 +89,7 @@ fn a_report_says_what_is_not_in_it() {
     let table = [
         (Report::new(By::Key, early, &spent()), note, false),
         (Report::new(By::Key, late, &spent()), "total", true),
-        (Report::new(By::Key, None, &none), "The ledger has no call.\n", true),
+        (Report::new(By::Key, None, &none), "The ledger is empty.\n", true),
         (Report::new(By::Tool, None, &none), "The ledger has no call of a tool with a price.\n", true),
         (Report::new(By::Model, early, &none), "The ledger has no call since 2026-11-01T00:00:00Z.\n", true),
     ];

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, ErrorCode, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, ErrorCode, params};
 
 pub(super) use self::read::Reading;
 #[cfg(test)]
@@ -43,23 +43,32 @@ impl Sqlite {
     }
 
     /// Writes rows in one transaction.
-    pub(super) fn append(&mut self, rows: &[Numbered<'_>]) -> Result<(), Trouble> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        {
-            let mut insert = transaction.prepare_cached(INSERT)?;
-            rows.iter().try_for_each(|row| append(&mut insert, row))?;
-        }
-        Ok(transaction.commit()?)
+    pub(super) fn append(&self, rows: &[Numbered<'_>]) -> Result<(), Trouble> {
+        self.in_transaction(|connection| {
+            let mut insert = connection.prepare_cached(INSERT)?;
+            rows.iter().try_for_each(|row| append(&mut insert, row))
+        })
     }
 
     /// Carries the sums of the oldest rows on, and drops them.
-    pub(super) fn carry(&mut self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
+    pub(super) fn carry(&self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
         let (before, most) = (before.as_microsecond(), i64::try_from(most).unwrap_or(i64::MAX));
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.prepare_cached(&CARRY)?.execute(params![before, most])?;
-        let dropped = transaction.prepare_cached(&DROP)?.execute(params![before, most])?;
-        transaction.commit()?;
-        Ok(dropped)
+        self.in_transaction(|connection| {
+            connection.prepare_cached(&CARRY)?.execute(params![before, most])?;
+            connection.prepare_cached(&DROP)?.execute(params![before, most])
+        })
+    }
+
+    /// Does something wholly or not at all. The statements around it are kept, for they are needed with every batch.
+    fn in_transaction<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Trouble> {
+        let run = |statement| self.connection.prepare_cached(statement)?.execute([]);
+        run("BEGIN IMMEDIATE")?;
+        let done = work(&self.connection).and_then(|value| run("COMMIT").map(|_| value));
+        if done.is_err() && !self.connection.is_autocommit() {
+            // What went wrong before is what is told.
+            let _ = run("ROLLBACK");
+        }
+        Ok(done?)
     }
 
     /// Closes the file, with everything in it and nothing beside it.

@@ -1,6 +1,8 @@
 //! A queue that nobody empties, or only half.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Instant;
 
 use super::house::{HASTE, row, run};
@@ -61,6 +63,26 @@ fn those_go_on_whose_rows_are_written_and_no_others() {
             written.push(waiter.await.unwrap());
         }
         assert_eq!(written, [true, true, false]);
+    });
+}
+
+/// How many of those who wait would go on.
+fn that_go_on(waiting: &mut [Pin<Box<impl Future>>]) -> usize {
+    let mut context = Context::from_waker(Waker::noop());
+    waiting.iter_mut().filter_map(|waiter| waiter.as_mut().poll(&mut context).is_ready().then_some(())).count()
+}
+
+#[test]
+fn who_is_told_and_goes_away_still_tells_the_others() {
+    run(async {
+        let queue = Queue::new(HASTE);
+        let tickets: Vec<_> = (0..3).map(|_| queue.push(row())).collect();
+        let mut waiting: Vec<_> = tickets.into_iter().map(|ticket| Box::pin(queue.written(ticket))).collect();
+        assert_eq!(that_go_on(&mut waiting), 0);
+        queue.take(&mut Vec::new(), &mut Pace::default(), Instant::now());
+        queue.reached(3, false);
+        waiting.pop();
+        assert_eq!(that_go_on(&mut waiting), 2);
     });
 }
 

@@ -125,7 +125,7 @@ fn whatever_the_database_refuses_waits_until_it_takes_it() {
 fn a_full_disk_takes_all_or_nothing_of_a_batch() {
     let folder = Folder::new();
     let path = folder.path("toolgate.db");
-    let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
+    let database = Sqlite::open(&path, PATIENCE.busy).unwrap();
     let most = |pages: u32| database_pages(&database, pages);
     let now = most(1);
     let rows: Vec<_> = (0..1000).map(|_| row()).collect();
