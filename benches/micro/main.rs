@@ -2,6 +2,7 @@
 
 mod counters;
 mod gate;
+mod tokens;
 mod wire;
 
 use divan::AllocProfiler;

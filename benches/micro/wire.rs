@@ -11,7 +11,7 @@ use toolgate_gateway::wire::{CallParts, Chunk, Reply, Request, Round, Splice, me
 const TOOLS: usize = 64;
 
 /// Forty messages of 2.5 KB with escapes in them, after a system message.
-fn long_request() -> Bytes {
+pub(crate) fn long_request() -> Bytes {
     let text = "The depot has counted what is on its shelves, and what \\\"remains\\\" is ready to be sent;\\nplease ask again. ";
     let turn = |at: usize| {
         let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
@@ -51,7 +51,7 @@ fn splice_100_kb_64_tools(bencher: Bencher) {
 }
 
 /// The events of a stream of 60 chunks, in the pieces in which they came: one a read.
-fn events() -> Vec<Bytes> {
+pub(crate) fn events() -> Vec<Bytes> {
     let event = |delta: &str| {
         Bytes::from(format!(
             "data: {{\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1767225600,\"model\":\"scripted-1\",\

@@ -61,7 +61,8 @@ impl Departures {
     /// Settles each as it comes, until the gateway is gone.
     pub async fn settle(mut self, gateway: Arc<Gateway>) {
         while let Some((mut run, tab)) = self.0.recv().await {
-            gateway.tokens.charge_all(&mut run.rounds).await;
+            let haste = self.0.len() > FEW_DEPARTURES;
+            gateway.tokens.charge_all(&mut run.rounds, haste).await;
             if let Some(mut tab) = tab {
                 tab.abandon(&gateway.money, &gateway.in_force(), &mut run);
             }
@@ -69,6 +70,9 @@ impl Departures {
         }
     }
 }
+
+/// While more of them wait, what they used is counted in haste.
+const FEW_DEPARTURES: usize = 16;
 
 /// Why a request is not let in at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

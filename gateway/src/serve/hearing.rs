@@ -163,6 +163,7 @@ impl Hearing {
         record: &mut Recording,
     ) -> Result<(), Failure> {
         record.run.first_byte.get_or_insert(record.began().elapsed());
+        tally(record).into_iter().for_each(Tally::keep_all);
         self.hear_event(event, provider, screen, record).map_err(|(failure, _)| failure)
     }
 

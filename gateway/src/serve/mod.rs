@@ -92,7 +92,7 @@ async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet,
         Ok(ended) => ended,
         Err(failure) => {
             // A part that panicked left its call open.
-            gateway.tokens.charge_all(&mut record.run.rounds).await;
+            gateway.tokens.charge_all(&mut record.run.rounds, false).await;
             record.abandon();
             failed(&failure, &outlet, &mut record).await
         }

@@ -26,12 +26,12 @@ pub use self::tally::{Tally, Used};
 use crate::targets::Target;
 use crate::trace::{Round, Rounds};
 
-/// The longest body that is counted by a vocabulary, in bytes: it takes some 50 ms. Longer ones are estimated, which is the less off the
+/// The longest body that is counted by a vocabulary, in bytes: it takes 10 to 20 ms. Longer ones are estimated, which is the less off the
 /// longer they are.
 const LONGEST_EXACT: usize = 256 * 1024;
 
-/// The longest body that is counted by a vocabulary, and the longest that is estimated, where they are: each takes about a quarter of a
-/// millisecond. Longer ones are counted on a thread that may block.
+/// The longest body that is counted by a vocabulary, and the longest that is estimated, where they are: each takes a tenth to a quarter
+/// of a millisecond. Longer ones are counted on a thread that may block.
 const EXACT_AT_ONCE: usize = 4 * 1024;
 const ESTIMATED_AT_ONCE: usize = 128 * 1024;
 
@@ -61,8 +61,12 @@ impl Default for Tokens {
 impl Tokens {
     /// The tokens of a request for this target: exactly where its vocabulary is known and the request is not too long, else estimated.
     pub async fn prompt(&self, target: &Target, body: &Segments) -> u64 {
+        self.prompt_up_to(LONGEST_EXACT, target, body).await
+    }
+
+    async fn prompt_up_to(&self, longest: usize, target: &Target, body: &Segments) -> u64 {
         let (length, body) = (body.len(), body.clone());
-        let by = vocabulary(target, length);
+        let by = vocabulary(target).filter(|_| length <= longest);
         let count = self.run(by, length, move || prompt::count(&whole(body), by).tokens).await;
         if by.is_some() { count } else { self.ratios.applied(target, count) }
     }
@@ -81,12 +85,24 @@ impl Tokens {
     /// Enters into a call's entry what it used, as soon as its outcome is known. Dropped in the middle, it has done nothing, and can be done
     /// again; done again, it changes nothing.
     pub async fn charge(&self, round: &mut Round) {
+        self.charge_up_to(LONGEST_EXACT, round).await;
+    }
+
+    /// The same for every entry of a run that broke off. In haste only short texts are counted exactly: where many callers leave at once, the
+    /// last of them must not be entered late.
+    pub async fn charge_all(&self, rounds: &mut Rounds, haste: bool) {
+        for round in rounds {
+            self.charge_up_to(if haste { EXACT_AT_ONCE } else { LONGEST_EXACT }, round).await;
+        }
+    }
+
+    async fn charge_up_to(&self, longest: usize, round: &mut Round) {
         let Some(tally) = &round.tally else { return };
         if tally.is_charged(round.outcome) {
             let target = &round.target;
             let lacks = tally.lacks();
-            let prompt = if lacks.prompt { Some(self.prompt(target, tally.sent()).await) } else { None };
-            let output = if lacks.output { Some(self.output(target, tally).await) } else { None };
+            let prompt = if lacks.prompt { Some(self.prompt_up_to(longest, target, tally.sent()).await) } else { None };
+            let output = if lacks.output { Some(self.output_up_to(longest, target, tally).await) } else { None };
             let used = tally.truth(prompt, output);
             if prompt.is_none() {
                 self.learn(target, tally.sent(), used.usage.prompt);
@@ -96,16 +112,9 @@ impl Tokens {
         round.tally = None;
     }
 
-    /// The same for every entry of a run that broke off.
-    pub async fn charge_all(&self, rounds: &mut Rounds) {
-        for round in rounds {
-            self.charge(round).await;
-        }
-    }
-
-    async fn output(&self, target: &Target, tally: &Tally) -> u64 {
+    async fn output_up_to(&self, longest: usize, target: &Target, tally: &Tally) -> u64 {
         let length = tally.said().kept();
-        match vocabulary(target, length).filter(|_| length > 0) {
+        match vocabulary(target).filter(|_| length > 0 && length <= longest) {
             Some(encoding) => {
                 let said = tally.said().clone();
                 self.run(Some(encoding), length, move || said.counted(encoding)).await
@@ -131,7 +140,7 @@ impl Tokens {
     }
 
     fn learn(&self, target: &Target, sent: &Segments, reported: u64) {
-        if !LEARNT_FROM.contains(&sent.len()) || Encoding::of(&target.upstream_model).is_some() {
+        if !LEARNT_FROM.contains(&sent.len()) || vocabulary(target).is_some() {
             return;
         }
         if self.ratios.wants(target, self.prompts.fetch_add(1, Ordering::Relaxed)) {
@@ -143,9 +152,9 @@ impl Tokens {
     }
 }
 
-/// By which vocabulary a text of so many bytes is counted for this target.
-fn vocabulary(target: &Target, bytes: usize) -> Option<Encoding> {
-    Encoding::of(&target.upstream_model).filter(|_| bytes <= LONGEST_EXACT)
+/// By which vocabulary the texts of this target can be counted.
+fn vocabulary(target: &Target) -> Option<Encoding> {
+    Encoding::of(&target.upstream_model)
 }
 
 fn whole(mut body: Segments) -> Bytes {

@@ -99,7 +99,7 @@ impl Tally {
     pub(super) fn lacks(&self) -> Lacks {
         let Some(usage) = &self.reported else { return Lacks { prompt: true, output: true } };
         let says_nothing = usage.output() == 0 && !self.said.is_empty();
-        Lacks { prompt: usage.prompt == 0, output: says_nothing || self.has_outgrown }
+        Lacks { prompt: usage.lacks_prompt(), output: says_nothing || self.has_outgrown }
     }
 
     fn has_output(&self) -> bool {
@@ -191,7 +191,7 @@ mod tests {
             (text, None, none, (70, 30, true)),
             (none, None, none, (70, 30, true)),
             (text, Some((10, 0)), none, (10, 30, true)),
-            (text, Some((0, 5)), none, (70, 5, true)),
+            (text, Some((0, 5)), none, (0, 5, false)),
             // Text after the last report: the greater count.
             (text, Some((10, 5)), text, (10, 30, true)),
             (text, Some((10, 50)), text, (10, 50, false)),
@@ -203,6 +203,24 @@ mod tests {
             let Used { usage, estimated } = tally.truth(lacks.prompt.then_some(70), lacks.output.then_some(30));
             assert_eq!((usage.prompt, usage.completion, estimated), expected, "{said:?} {:?} {after:?}", tally.reported());
             assert_eq!(usage.total, usage.prompt + usage.completion);
+        }
+    }
+
+    #[test]
+    fn what_was_not_told_is_counted_and_what_was_told_as_none_is_none() {
+        for (told, expected) in [
+            (r#"{"completion_tokens":5}"#, (70, 5, true)),
+            (r#"{"prompt_tokens":null,"completion_tokens":5}"#, (70, 5, true)),
+            (r#"{"prompt_tokens":"many","completion_tokens":5}"#, (70, 5, true)),
+            (r#"{"prompt_tokens":0,"completion_tokens":5}"#, (0, 5, false)),
+            (r#"{"prompt_tokens":10,"total_tokens":15}"#, (10, 30, true)),
+            (r#"{"total_tokens":15}"#, (70, 30, true)),
+        ] {
+            let mut tally = tally(&["a b"], None, &[]);
+            tally.report(Usage::parse(told).unwrap());
+            let lacks = tally.lacks();
+            let Used { usage, estimated } = tally.truth(lacks.prompt.then_some(70), lacks.output.then_some(30));
+            assert_eq!((usage.prompt, usage.completion, estimated), expected, "{told}");
         }
     }
 

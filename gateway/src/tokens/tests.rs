@@ -68,7 +68,7 @@ async fn each_way_to_end_has_its_charge() {
         (said, Some((100, 10)), Ok, Some((100, 10, false))),
         (said, None, Ok, Some((prompt, output, true))),
         (said, Some((100, 0)), Ok, Some((100, output, true))),
-        (said, Some((0, 10)), Ok, Some((prompt, 10, true))),
+        (said, Some((0, 10)), Ok, Some((0, 10, false))),
         (none, None, Ok, Some((prompt, 0, true))),
         // Cut by the provider, by a time-out, by the caller: before the first word, after some, after the usage.
         (said, None, Cut, Some((prompt, output, true))),

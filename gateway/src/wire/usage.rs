@@ -74,6 +74,8 @@ struct Beyond {
     cache_write: u64,
     /// What the call cost.
     cost: Option<NanoUsd>,
+    /// The prompt was not told, which is something else than none.
+    lacks_prompt: bool,
 }
 
 impl Usage {
@@ -95,7 +97,8 @@ impl Usage {
     /// The same with another prompt and completion, where the provider told only half.
     #[must_use]
     pub fn completed(self, prompt: u64, completion: u64) -> Self {
-        Self { prompt, completion, total: prompt.saturating_add(completion), ..self }
+        let beyond = Beyond { lacks_prompt: false, ..self.beyond };
+        Self { prompt, completion, total: prompt.saturating_add(completion), beyond, ..self }
     }
 
     /// Tokens read from the provider's cache.
@@ -127,6 +130,11 @@ impl Usage {
         Billed { fresh: self.prompt - cached - cache_write, cached, cache_write, output: self.output() }
     }
 
+    /// Whether the provider left out the prompt.
+    pub fn lacks_prompt(&self) -> bool {
+        self.beyond.lacks_prompt
+    }
+
     /// What the provider says that the call cost.
     pub fn reported_cost(&self) -> Option<NanoUsd> {
         self.beyond.cost
@@ -154,6 +162,7 @@ impl Usage {
         self.beyond = Beyond {
             cached: self.beyond.cached.saturating_add(other.beyond.cached),
             cache_write: self.beyond.cache_write.saturating_add(other.beyond.cache_write),
+            lacks_prompt: self.beyond.lacks_prompt || other.beyond.lacks_prompt,
             cost: other.beyond.cost.map(|more| self.beyond.cost.unwrap_or_default().plus(more)).or(self.beyond.cost),
         };
     }
@@ -167,8 +176,8 @@ impl Usage {
 /// A `usage` as it is read: every name that a provider was seen to use.
 #[derive(Deserialize)]
 struct Told<'t> {
-    #[serde(default, deserialize_with = "count")]
-    prompt_tokens: u64,
+    #[serde(borrow, default)]
+    prompt_tokens: Option<&'t RawValue>,
     #[serde(default, deserialize_with = "count")]
     completion_tokens: u64,
     #[serde(default, deserialize_with = "count")]
@@ -199,15 +208,19 @@ impl From<Told<'_>> for Usage {
     fn from(told: Told<'_>) -> Self {
         let written = |details: &ToldOfPrompt| details.cache_write_tokens.max(details.cache_creation_tokens);
         let details = |told: ToldOfPrompt| PromptDetails { cached_tokens: told.cached_tokens, audio_tokens: told.audio_tokens };
-        let sum = told.prompt_tokens.saturating_add(told.completion_tokens);
+        let prompt = told.prompt_tokens.filter(|raw| raw.get().starts_with(|first: char| first.is_ascii_digit()));
+        let lacks_prompt = prompt.is_none();
+        let prompt = prompt.and_then(|raw| count(&mut serde_json::Deserializer::from_str(raw.get())).ok()).unwrap_or(0);
+        let sum = prompt.saturating_add(told.completion_tokens);
         Self {
-            prompt: told.prompt_tokens,
+            prompt,
             completion: told.completion_tokens,
             total: if told.total_tokens == 0 { sum } else { told.total_tokens },
             beyond: Beyond {
                 cached: told.prompt_cache_hit_tokens,
                 cache_write: told.prompt_tokens_details.as_ref().map_or(0, written),
                 cost: told.cost.and_then(|number| cost::read(number.get())),
+                lacks_prompt,
             },
             prompt_details: told.prompt_tokens_details.map(details),
             completion_details: told.completion_tokens_details,

@@ -124,6 +124,7 @@ fn rounds_add_up_with_their_details() {
     let other =
         r#"{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{"reasoning_tokens":2}}"#;
     sum.add(&parse(other));
+    assert!(!sum.lacks_prompt() && parse(r#"{"completion_tokens":1}"#).lacks_prompt());
     assert_eq!((sum.prompt, sum.completion, sum.total, sum.reasoning()), (4, 6, 10, 2));
     assert_eq!((sum.cached(), sum.reported_cost()), (1, Some(NanoUsd(250_000_000))));
     sum.add(&parse(r#"{"prompt_tokens":3,"completion_tokens":4,"cost":0.5}"#));
