@@ -78,7 +78,7 @@ impl Tokens {
             return (rough(length), Counted::Roughly);
         }
         let estimate = prompt::count(&whole(body.clone()), None).tokens;
-        let counted = if vocabulary(target, length).is_some() { Counted::Nearly } else { Counted::Exactly };
+        let counted = if vocabulary(target).is_some() { Counted::Nearly } else { Counted::Exactly };
         (self.ratios.applied(target, estimate), counted)
     }
 
