@@ -29,6 +29,9 @@ const LONGEST_ERROR: usize = 64 * 1024;
 /// The longest time that a provider may ask us to wait before a second try, or take to say what was wrong.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// The limit whose end says that a provider had the request in hand; one word, for the log and for what is charged.
+const FIRST_BYTE: &str = "first_byte_timeout";
+
 /// The first pause between two tries; it doubles from try to try.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -237,7 +240,7 @@ fn opened(target: &Arc<Target>, attempt: u32, sent: &Segments) -> Round {
 
 /// Whether a call that failed before anything came may have been worked on, and so be on the provider's bill.
 fn may_have_cost(failure: &Failure) -> bool {
-    matches!(failure, Failure::UpstreamTimeout("first_byte_timeout"))
+    matches!(failure, Failure::UpstreamTimeout(FIRST_BYTE))
 }
 
 async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Option<Duration>) {
@@ -258,7 +261,7 @@ async fn refusal(provider: &Provider, answer: Answer) -> (Failure, Outcome, Opti
 pub fn net_failure(error: NetError) -> (Failure, Outcome) {
     match error {
         NetError::ConnectTimeout => (Failure::UpstreamTimeout("connect_timeout"), Outcome::Timeout),
-        NetError::FirstByteTimeout => (Failure::UpstreamTimeout("first_byte_timeout"), Outcome::Timeout),
+        NetError::FirstByteTimeout => (Failure::UpstreamTimeout(FIRST_BYTE), Outcome::Timeout),
         NetError::IdleTimeout => (Failure::UpstreamTimeout("idle_timeout"), Outcome::Timeout),
         NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
         NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
