@@ -10,7 +10,7 @@ use crate::counters::{Claim, Wanted};
 use crate::limits::{Limit, What};
 
 /// The fewest tokens of output that are of use to a caller who set no limit: a budget with room for less refuses.
-pub const LEAST_OUTPUT: u64 = 256;
+const LEAST_OUTPUT: u64 = 256;
 
 /// How many times a roughly counted prompt must fit. As many requests are in flight by default: however roughly the others are counted,
 /// they leave room for this one.
