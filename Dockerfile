@@ -1,6 +1,8 @@
 # docker build -t toolgate .
 # docker run -p 8080:8080 -v "$PWD/toolgate.yaml:/etc/toolgate/toolgate.yaml:ro" toolgate
-# In the file, `server: { listen: "0.0.0.0:8080" }` lets callers in from outside the container, and `keys:` says who they are.
+# In the file, `server: { listen: "0.0.0.0:8080" }` lets callers in from outside the container, and `keys:` says who they are. The ledger has to be
+# where the user of the container may write: `store: { url: "sqlite:/var/lib/toolgate/toolgate.db" }` with `-v toolgate:/var/lib/toolgate`, a
+# `postgres://` server, or `none`.
 
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates cmake g++ make
