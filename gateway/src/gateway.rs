@@ -34,7 +34,7 @@ pub struct Gateway {
     in_flight: AtomicUsize,
     draining: AtomicBool,
     emptied: Notify,
-    departures: mpsc::UnboundedSender<(Run, Option<Tab>)>,
+    departures: mpsc::UnboundedSender<Departed>,
 }
 
 /// A configuration, and what of it goes onto the wire.
@@ -53,14 +53,24 @@ impl InForce {
     }
 }
 
-/// The records of requests whose callers went away, for the one task that settles them. A record cannot be settled where its request is
-/// dropped: that can be anywhere, and must not take time.
-pub struct Departures(mpsc::UnboundedReceiver<(Run, Option<Tab>)>);
+/// A request whose caller went away.
+pub struct Departed {
+    /// Its record.
+    pub run: Run,
+    /// What it holds and has spent.
+    pub tab: Option<Tab>,
+    /// Its place among the requests in flight: so no more than `server.max_concurrent` of them wait, and a drain waits for them.
+    pub _place: Option<InFlight>,
+}
+
+/// The requests whose callers went away, for the one task that settles them. A record cannot be settled where its request is dropped: that
+/// can be anywhere, and must not take time.
+pub struct Departures(mpsc::UnboundedReceiver<Departed>);
 
 impl Departures {
     /// Settles each as it comes, until the gateway is gone.
     pub async fn settle(mut self, gateway: Arc<Gateway>) {
-        while let Some((mut run, tab)) = self.0.recv().await {
+        while let Some(Departed { mut run, tab, _place }) = self.0.recv().await {
             let haste = self.0.len() > FEW_DEPARTURES;
             gateway.tokens.charge_all(&mut run.rounds, haste).await;
             if let Some(mut tab) = tab {
@@ -98,7 +108,7 @@ impl Gateway {
             net,
             traces: Traces::default(),
             departures,
-            metrics: Metrics::new().map_err(|error| Closed(error.to_string()))?,
+            metrics: Metrics::new().map_err(|error| Closed(format!("the metrics: {error}")))?,
             tokens: Tokens::default(),
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
@@ -129,9 +139,9 @@ impl Gateway {
     }
 
     /// Takes the record of a request whose caller went away, and its tab.
-    pub fn departed(&self, run: Run, tab: Option<Tab>) {
+    pub fn departed(&self, departed: Departed) {
         // Nobody listens only when the process ends, and then nobody reads either.
-        let _ = self.departures.send((run, tab));
+        let _ = self.departures.send(departed);
     }
 
     /// Puts another configuration in force, whole.

@@ -73,6 +73,9 @@ pub fn caller(config: &Config, headers: &HeaderMap) -> Result<Caller, Failure> {
     // A name that is no text is judged like one that is empty, and after the key: whoever may name nobody is told that.
     let user = headers.get(USER).map(|value| value.to_str().unwrap_or_default().trim());
     let caller = gate::recognise(config, Shown { secret: secret(headers), user })?;
+    if headers.get_all(USER).iter().nth(1).is_some() {
+        return Err(bad_header("x-toolgate-user", "is there twice"));
+    }
     if user.is_some_and(|user| user.is_empty() || user.len() > LONGEST_USER) {
         return Err(bad_header("x-toolgate-user", "must be 1 to 256 characters of printable ASCII"));
     }

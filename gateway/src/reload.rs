@@ -24,6 +24,7 @@ use tracing::{error, info, warn};
 use crate::gateway::Gateway;
 use crate::money::Closed;
 use crate::server::Certificates;
+use crate::store::keep;
 use crate::telemetry::metrics::ReloadOutcome;
 
 /// How often the files are looked at.
@@ -116,7 +117,7 @@ impl Reloader {
     async fn accept(&self, new: Config) {
         let waiting = self.started.changed_in(&new);
         self.renew_certificates(&new);
-        self.gateway.money.ledger.keep(new.store.keep_ledger);
+        self.gateway.money.ledger.keep(keep(&new));
         self.gateway.replace(new);
         self.gateway.metrics.reload(ReloadOutcome::Ok);
         info!(file = %self.file.display(), "the configuration was read again and is in force");

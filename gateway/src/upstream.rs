@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Uri};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use toolgate_config::provider::Provider;
 use toolgate_config::secret::Secret;
 use toolgate_config::server::Auth;
@@ -17,8 +17,9 @@ use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments}
 
 use crate::failure::Failure;
 use crate::gateway::InForce;
-use crate::money::{Money, Order, Refused, Tab};
+use crate::money::{Closed, Money, Order, Refused, Tab, rate_headers};
 use crate::provider;
+use crate::reply::Outlet;
 use crate::targets::{Target, Targets};
 use crate::tokens::{Tally, Tokens};
 use crate::trace::{Outcome, Round, Rounds};
@@ -45,6 +46,8 @@ pub struct Ask<'a> {
     pub in_force: &'a InForce,
     /// Who counts and writes down what it costs.
     pub money: &'a Money,
+    /// The caller's answer, whose head tells how its rates stand.
+    pub outlet: &'a Outlet,
     /// What is known of the run.
     pub run: &'a RunFacts,
     /// What the caller's own headers were.
@@ -135,7 +138,12 @@ impl Ask<'_> {
         books: &mut Books<'_>,
     ) -> Result<Answering, NoAnswer> {
         let mut body = Segments::from(compose(target, None));
-        let lowered = books.tab.reserve(self.money, &self.order(target, &body)).await?;
+        let reserved = timeout_at(self.begin_by, books.tab.reserve(self.money, &self.order(target, &body))).await;
+        if books.number == 1 {
+            // Now, for the head of a stream goes out with the first sign of life.
+            self.outlet.set_head(rate_headers(books.tab.rates()));
+        }
+        let lowered = reserved.map_err(|_| Refused::Closed(Closed("what is held took too long".to_owned())))??;
         if lowered.is_some() {
             body = Segments::from(compose(target, lowered));
         }

@@ -9,6 +9,8 @@ mod tab;
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 use jiff::Timestamp;
 use toolgate_config::Config;
 use toolgate_policies::budget;
@@ -18,7 +20,7 @@ use toolgate_policies::limits::{Limit, Limits, What};
 pub use self::rates::headers as rate_headers;
 pub use self::tab::{Order, Payer, Refused, Tab};
 use crate::counters::{Shelf, Unreachable};
-use crate::store::{Ledger, Unusable};
+use crate::store::{Ledger, Unusable, keep};
 
 /// How often budgets are looked up for one request: once is enough, but the window may roll meanwhile.
 const LOOK_UPS: usize = 3;
@@ -53,7 +55,7 @@ impl Money {
     /// One of them cannot be used.
     pub fn open(config: &Config) -> Result<Self, Closed> {
         let store = &config.store;
-        let ledger = Ledger::open(&store.url, store.keep_ledger)?;
+        let ledger = Ledger::open(&store.url, keep(config))?;
         Ok(Self { ledger, shelf: Shelf::open(&store.counters, store.on_counter_failure)? })
     }
 
@@ -121,11 +123,9 @@ impl Money {
     }
 
     async fn seed(&self, budgets: Vec<Unseeded>) -> Result<(), Closed> {
-        let mut seeds = Vec::with_capacity(budgets.len());
-        for of in budgets {
-            seeds.push(Seed { used: self.ledger.used(&of).await?, of });
-        }
-        Ok(self.shelf.seed(&seeds).await?)
+        // Side by side: those who ask the ledger the same share an answer.
+        let look_ups = budgets.into_iter().map(async |of| Ok::<_, Unusable>(Seed { used: self.ledger.used(&of).await?, of }));
+        Ok(self.shelf.seed(&try_join_all(look_ups).await?).await?)
     }
 
     /// A hold of nothing, by which what was used is counted all the same.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 use toolgate_config::money::NanoUsd;
@@ -32,9 +33,6 @@ pub struct Tab {
     counted: bool,
     /// The last row that was handed over.
     ticket: Option<Ticket>,
-    spent: NanoUsd,
-    /// Something was spent of which nobody knows how much.
-    unknown: bool,
     /// How the rates stood when the request was let in.
     rates: Vec<RateReading>,
 }
@@ -94,17 +92,7 @@ impl Order<'_> {
 impl Tab {
     /// The tab of a run that begins.
     pub fn open(payer: Payer) -> Self {
-        Self {
-            payer,
-            run: None,
-            call: None,
-            is_open: false,
-            counted: false,
-            ticket: None,
-            spent: NanoUsd::default(),
-            unknown: false,
-            rates: Vec::new(),
-        }
+        Self { payer, run: None, call: None, is_open: false, counted: false, ticket: None, rates: Vec::new() }
     }
 
     /// The limits on its path, by the configuration in force.
@@ -192,8 +180,6 @@ impl Tab {
             requests,
             ..self.payer.row(number, money.time(now), what)
         }));
-        self.unknown |= round.cost.is_none();
-        self.spent = self.spent.plus(round.cost.unwrap_or_default());
         if used_any && let Some(call) = self.call.take() {
             let usd = round.cost.unwrap_or_default().0;
             call.settle(&Used { usd, tokens: billed.total(), requests: 0 }, now);
@@ -209,15 +195,9 @@ impl Tab {
         let outcome = call.outcome.map_or("cancelled", |outcome| outcome.as_str());
         self.ticket =
             Some(money.ledger.write(Row { cost: Some(price), outcome, ..self.payer.row(number, money.time(now), what) }));
-        self.spent = self.spent.plus(price);
         if let Some(hold) = hold {
             hold.settle(&Used { usd: price.0, ..Used::default() }, now);
         }
-    }
-
-    /// What the run cost; `None`: of a part of it nobody knows.
-    pub fn cost(&self) -> Option<NanoUsd> {
-        (!self.unknown).then_some(self.spent)
     }
 
     /// How the rates stood when the request was let in.
@@ -232,7 +212,9 @@ impl Tab {
             if self.is_open {
                 self.enter(money, number, round);
             }
-            let under_way = |call: &&mut ToolCall| call.outcome.is_none() && call.price.is_some();
+            // Those that were still waiting for their turn cost nothing.
+            let under_way =
+                |call: &&mut ToolCall| call.outcome.is_none() && call.price.is_some() && call.at_tool.load(Ordering::Relaxed);
             for call in round.tool_calls.iter_mut().filter(under_way) {
                 // What was set aside for it was given back when its caller left.
                 let hold = call.price.map(|price| money.nothing_of(&budget::tool_wants(&self.path(in_force), price)));

@@ -44,6 +44,7 @@ pub(super) async fn serve(
     if wishes.dry_run {
         return run.dry_run().await;
     }
+    // Each model call is paid for on its way (`upstream` asks the tab of the request), and `end` waits until all of it is written down.
     loop {
         match run.turn() {
             Turn::Ask(round) => run.ask(round).await?,

@@ -80,13 +80,13 @@ fn trace_id(headers: &HeaderMap) -> TraceId {
 /// From the request's head to its record: whatever happens on the way, it ends with an answer and one line in the books.
 async fn road(gateway: Arc<Gateway>, request: Request<Incoming>, outlet: Outlet, id: TraceId) -> Ended {
     let mut record = Recording::begin(&gateway, id);
-    let entered = gateway.enter().map_err(|away| match away {
-        TurnedAway::Overloaded => Failure::Overloaded,
-        TurnedAway::ShuttingDown => Failure::ShuttingDown,
-    });
-    let served = match &entered {
-        Ok(_) => answered(serve(&gateway, request, &outlet, &mut record)).await,
-        Err(failure) => Err(failure.clone()),
+    let served = match gateway.enter() {
+        Ok(place) => {
+            record.place = Some(place);
+            answered(serve(&gateway, request, &outlet, &mut record)).await
+        }
+        Err(TurnedAway::Overloaded) => Err(Failure::Overloaded),
+        Err(TurnedAway::ShuttingDown) => Err(Failure::ShuttingDown),
     };
     match served {
         Ok(ended) => ended,
@@ -131,8 +131,7 @@ async fn serve(
 
 /// A failure as the caller sees it: with its status while nothing was sent; after that as one event, and no end mark.
 async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
-    let waited_in_vain = matches!(failure, Failure::Closed(_));
-    if !waited_in_vain && let Err(unsettled) = record.settled().await {
+    if let Err(unsettled) = record.settled().await {
         tracing::error!(trace = %record.run.id, why = unsettled.for_log(), "what a failed request spent is not on the disk yet");
     }
     tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");

@@ -7,7 +7,7 @@ use toolgate_policies::gate::Reason;
 use tracing::info;
 
 use crate::failure::Failure;
-use crate::gateway::Gateway;
+use crate::gateway::{Departed, Gateway, InFlight};
 use crate::money::{Closed, Refused, Tab};
 use crate::telemetry::metrics::{Metrics, Spender, Tokens, model_label};
 use crate::trace::{self, Refusal, Run, Status, ToolCall, TraceId};
@@ -23,11 +23,23 @@ pub(super) struct Recording {
     pub(super) run: Run,
     /// What it holds and has spent, once it is known who pays.
     pub(super) tab: Option<Tab>,
+    /// Its place among the requests in flight, which it keeps until it is settled.
+    pub(super) place: Option<InFlight>,
+    /// It has waited for its rows in vain, and does not wait again.
+    has_waited: bool,
 }
 
 impl Recording {
     pub(super) fn begin(gateway: &Arc<Gateway>, id: TraceId) -> Self {
-        Self { gateway: Arc::clone(gateway), began: Instant::now(), closed: false, run: Run::begin(id), tab: None }
+        Self {
+            gateway: Arc::clone(gateway),
+            began: Instant::now(),
+            closed: false,
+            run: Run::begin(id),
+            tab: None,
+            place: None,
+            has_waited: false,
+        }
     }
 
     /// When the request began.
@@ -45,10 +57,10 @@ impl Recording {
     /// # Errors
     /// [`Failure::Closed`]: nobody gets an answer whose cost is not written down.
     pub(super) async fn settled(&mut self) -> Result<(), Failure> {
-        match &mut self.tab {
-            Some(tab) => tab.settled(&self.gateway.money).await.map_err(|Closed(why)| Failure::Closed(why)),
-            None => Ok(()),
-        }
+        let Some(tab) = self.tab.as_mut().filter(|_| !self.has_waited) else { return Ok(()) };
+        let settled = tab.settled(&self.gateway.money).await;
+        self.has_waited = settled.is_err();
+        settled.map_err(|Closed(why)| Failure::Closed(why))
     }
 
     /// A model call has ended, as its entry says: what it used goes onto the tab.
@@ -97,7 +109,8 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if !self.closed {
             let run = self.take();
-            self.gateway.departed(run, self.tab.take());
+            let departed = Departed { run, tab: self.tab.take(), _place: self.place.take() };
+            self.gateway.departed(departed);
         }
     }
 }

@@ -23,7 +23,7 @@ use super::tools;
 use crate::failure::Failure;
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
-use crate::money::{Order, Payer, Refused, Tab, rate_headers};
+use crate::money::{Order, Payer, Refused, Tab};
 use crate::provider;
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
@@ -130,23 +130,25 @@ impl<'r> Run<'r> {
             self.added.push(Bytes::from(format!(",{message}")));
         }
         self.record.run.asked += 1;
+        let attempts = self.record.run.rounds.len();
         let in_force = self.gateway.in_force();
         let answering = match self.send(&in_force, round).await {
             Ok(answering) => answering,
             Err(NoAnswer::Failed(failure)) => return self.out_of_time(failure),
-            Err(NoAnswer::Refused(refused)) => return self.refused(refused),
+            Err(NoAnswer::Refused(refused)) => return self.refused(refused, attempts),
         };
         if answering.is_stream { self.listen(answering, round).await } else { self.read(answering, round).await }
     }
 
     async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
-        let (begin_by, output_limit) = (self.begin_by(round), self.output_limit());
+        let (begin_by, output_limit) = (self.begin_by(round), self.request.output_limit(&self.model.params));
         let Self { request, model, system, offer, added, outlet, .. } = self;
         let ask = Ask {
             net: &self.gateway.net,
             tokens: &self.gateway.tokens,
             in_force,
             money: &self.gateway.money,
+            outlet,
             run: &self.facts,
             headers: self.headers,
             stream: request.stream,
@@ -162,23 +164,14 @@ impl<'r> Run<'r> {
         if let Some(tokens) = lowered.filter(|_| sent.is_ok()) {
             run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
         }
-        if run.asked == 1 {
-            outlet.set_head(rate_headers(tab.rates()));
-        }
         sent
     }
 
-    /// How long an answer may be at most, by the caller or else by the operator.
-    fn output_limit(&self) -> Option<u64> {
-        let by_operator =
-            || ["max_completion_tokens", "max_tokens"].iter().filter_map(|name| self.model.params.get(*name)?.as_u64());
-        self.request.output_limit.or_else(|| by_operator().max())
-    }
-
     /// A limit is in the way of the next call: the end of a run that has something to show, a failure of one that has not begun.
-    fn refused(&mut self, refused: Refused) -> Result<(), Failure> {
+    fn refused(&mut self, refused: Refused, attempts_before: usize) -> Result<(), Failure> {
         self.record.refused(&refused);
-        self.record.run.asked -= 1;
+        let was_asked = self.record.run.rounds.len() > attempts_before;
+        self.record.run.asked -= u32::from(!was_asked);
         let by_budget = matches!(&refused, Refused::By(_));
         if by_budget && self.talk.ran_out_of_budget() { Ok(()) } else { Err(Failure::of_money(refused, &self.request.model)) }
     }
@@ -203,7 +196,7 @@ impl<'r> Run<'r> {
         let status = ending.truncated.map_or(Status::Completed, Status::Truncated);
         let (mut screen, record) = (self.screen, self.record);
         record.settled().await?;
-        let cost = record.tab.as_ref().and_then(Tab::cost);
+        let cost = record.run.cost();
         match self.last {
             Last::Nothing => Err(Failure::Internal("the end of a run")),
             Last::Whole(reply, headers) => {
@@ -231,7 +224,7 @@ impl<'r> Run<'r> {
             in_force: &self.gateway.in_force(),
             target,
             sent: &body.clone().into(),
-            output_limit: self.output_limit(),
+            output_limit: self.request.output_limit(&self.model.params),
             answers: self.request.answers,
         };
         let estimate = order.exact(true).await;

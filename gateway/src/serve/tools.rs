@@ -1,5 +1,8 @@
 //! The tool calls of one round: cleared, run, judged, recorded; answered in the order of the calls.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::time::Instant;
@@ -10,7 +13,7 @@ use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared, DeniedUse, Judgement, ToolUse};
 use toolgate_tools::bound;
 use toolgate_tools::said::Said;
-use toolgate_tools::toolbox::{Call, Outcome, Output, Toolbox};
+use toolgate_tools::toolbox::{Call, Outcome, Output};
 
 use super::record::Recording;
 use crate::gateway::{Gateway, InForce};
@@ -54,23 +57,45 @@ impl Running<'_> {
     async fn batch(&mut self, facts: &mut RunFacts, batch: Vec<Call>, record: &mut Recording) -> Vec<Learned> {
         let in_force = self.gateway.in_force();
         let asked: Vec<Asked> = batch.into_iter().map(|call| gate::clear_tool(&in_force.config, facts, call)).collect();
-        let opened: Vec<ToolCall> = asked.iter().map(opened).collect();
+        let mut opened: Vec<ToolCall> = asked.iter().map(opened).collect();
         let mut paid = Vec::with_capacity(asked.len());
-        for entry in &opened {
-            paid.push(self.pay(&in_force, entry, record).await);
+        for entry in &mut opened {
+            let payment = self.pay(&in_force, entry, record).await;
+            if let Paid::Not(truncation) = payment {
+                (entry.outcome, entry.reason) = (Some(Outcome::Refused), Some(Refusal::Run(truncation)));
+            }
+            paid.push(payment);
         }
+        let at_tool = |(entry, paid): (&ToolCall, &Paid)| match paid {
+            Paid::Free | Paid::Held(_) => Some(Arc::clone(&entry.at_tool)),
+            Paid::Not(_) => None,
+        };
+        let may_run: Vec<_> = opened.iter().zip(&paid).map(at_tool).collect();
         let first = record.calls().map_or(0, |entries| {
             entries.extend(opened);
             entries.len() - asked.len()
         });
-        let may_run = paid.iter().map(|paid| !matches!(paid, Paid::Not(_))).collect::<Vec<_>>();
-        let running = asked.into_iter().zip(may_run).map(|(asked, may)| one(&self.gateway.toolbox, asked, may, self.not_after));
+        let running = asked.into_iter().zip(may_run).map(|(asked, at_tool)| self.one(asked, at_tool));
         let outputs: Vec<Output> = stream::iter(running).buffered(self.parallel.max(1)).collect().await;
         let mut learned = Vec::with_capacity(outputs.len());
         for (at, (output, paid)) in outputs.into_iter().zip(paid).enumerate() {
             learned.push(self.learn(facts, output, paid, first + at, record));
         }
         learned
+    }
+
+    /// Runs a call, if it may be run: `at_tool` then tells where it is.
+    async fn one(&self, asked: Asked, at_tool: Option<Arc<AtomicBool>>) -> Output {
+        match (asked, at_tool) {
+            (Ok(cleared), Some(at_tool)) => {
+                at_tool.store(true, Ordering::Relaxed);
+                let output = self.gateway.toolbox.run(cleared, Some(self.not_after)).await;
+                at_tool.store(output.outcome.was_run(), Ordering::Relaxed);
+                output
+            }
+            (Ok(cleared), None) => Output::said(Outcome::Refused, &Said::LimitReached, &cleared.get().call.name),
+            (Err(denied), _) => Output::said(Outcome::Refused, &Said::NotAvailable, &denied.call.name),
+        }
     }
 
     /// Sets the price of a call aside, where it has one: in the run's own cap, and in every budget on the path.
@@ -146,14 +171,6 @@ fn batches(config: &Config, calls: Vec<Call>) -> Vec<Vec<Call>> {
     batches
 }
 
-async fn one(toolbox: &Toolbox, asked: Asked, is_paid: bool, not_after: Instant) -> Output {
-    match asked {
-        Ok(cleared) if !is_paid => Output::said(Outcome::Refused, &Said::LimitReached, &cleared.get().call.name),
-        Ok(cleared) => toolbox.run(cleared, Some(not_after)).await,
-        Err(denied) => Output::said(Outcome::Refused, &Said::NotAvailable, &denied.call.name),
-    }
-}
-
 /// What the gate says of a result, and what the model reads of it.
 fn judged(config: &Config, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
     let executed = output.outcome.was_run();
@@ -197,5 +214,6 @@ fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Opt
         data_class: None,
         price: None,
         cost: None,
+        at_tool: Arc::default(),
     }
 }

@@ -54,7 +54,7 @@ const LARGE_PIECE: usize = 16 * 1024 * 1024;
 /// What blocking work has to end in when the process does.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// What records have to be settled in when the process ends.
-const LAST_WORDS: Duration = Duration::from_millis(20);
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Serves callers and operators until a signal ends it.
 ///
@@ -70,12 +70,13 @@ pub fn run<A: Answer>(start: Start<A>) -> Result<(), String> {
 /// # Errors
 /// As [`run`].
 pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listening) -> G) -> Result<Option<G::Output>, String> {
-    let sockets = Sockets::open(&start)?;
     let gateway = Arc::clone(&start.gateway);
-    let callers = runtime_of_callers().map_err(told)?;
     let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(told)?;
+    // Before the sockets are taken over from another process, which serves until then.
+    main.block_on(gateway.resume()).map_err(|Closed(why)| why)?;
+    let sockets = Sockets::open(&start)?;
+    let callers = runtime_of_callers().map_err(told)?;
     let brought = main.block_on(async {
-        gateway.resume().await.map_err(|Closed(why)| why)?;
         let connections = Arc::new(Connections::default());
         let reception = Reception { answer: start.callers, tls: start.certificates, connections: Arc::clone(&connections) };
         let stop = watch::Sender::new(false);
@@ -100,7 +101,7 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     // The requests that are cut now still have their records settled, by a task of the main thread.
     callers.shutdown_timeout(LAST_MOMENT);
     main.block_on(async {
-        sleep(LAST_WORDS).await;
+        let _ = timeout(LAST_WORDS, gateway.idle()).await;
         gateway.money.close().await;
     });
     Ok(brought)

@@ -67,6 +67,8 @@ fn wanted(event: &Metadata<'_>, level: Level) -> bool {
     let ours = event.target().starts_with("toolgate");
     // What it says of a hand-over, we say in our words.
     let repeated = event.target().starts_with("pingora_core::server::transfer_fd");
+    // It tells parameters of the store's address, a password among them; what is wrong with the store is told by the store.
+    let repeated = repeated || event.target().starts_with("sqlx");
     match *event.level() {
         own if ours => own <= level,
         Level::INFO => level >= Level::DEBUG,

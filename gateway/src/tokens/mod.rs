@@ -75,7 +75,7 @@ impl Tokens {
     pub fn prompt_at_once(&self, target: &Target, body: &Segments) -> (u64, Counted) {
         let length = body.len();
         if length > LOOKED_AT {
-            return (rough(length), Counted::Roughly);
+            return (rough(length) + prompt::most_for_things(body), Counted::Roughly);
         }
         let estimate = prompt::count(&whole(body.clone()), None).tokens;
         let counted = if vocabulary(target).is_some() { Counted::Nearly } else { Counted::Exactly };

@@ -1,6 +1,9 @@
 //! How many tokens a request is: its texts, and a figure for each thing that is no text. The figures are OpenAI's published ones where it
 //! has any; they stand in `docs/counting.md` too.
 
+use memchr::memmem;
+use toolgate_tools::net::Segments;
+
 use super::encoding::Encoding;
 use super::estimate::{self, Estimate};
 use crate::wire::prompt::{self, Line, Part, Tool, spelt};
@@ -56,6 +59,13 @@ pub(super) struct Count {
 /// script has three and more. Only pictures by their address are more than that, by up to 35 times.
 pub(super) fn rough(bytes: usize) -> u64 {
     bytes as u64 / 2 + THE_REPLY
+}
+
+/// What pictures, recordings and files add to a [`rough`] count at most: they take more tokens than their addresses have bytes.
+pub(super) fn most_for_things(body: &Segments) -> u64 {
+    const KINDS: [&[u8]; 3] = [b"\"image", b"\"input_audio", b"\"file"];
+    let count = |segment: &[u8]| KINDS.iter().map(|kind| memmem::find_iter(segment, kind).count() as u64).sum::<u64>();
+    body.pieces().iter().map(|segment| count(segment)).sum::<u64>() * UNKNOWN.1
 }
 
 /// The tokens of the body of a request: exactly by a vocabulary, or estimated. Whatever cannot be read is estimated as it stands.

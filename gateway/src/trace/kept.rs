@@ -212,6 +212,7 @@ mod tests {
             data_class: None,
             price: None,
             cost: None,
+            at_tool: Arc::default(),
         };
         let base_url = BaseUrl::parse("http://127.0.0.1/v1").unwrap();
         let provider = Provider {

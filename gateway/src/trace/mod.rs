@@ -6,6 +6,7 @@ mod kept;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use smallvec::SmallVec;
@@ -183,6 +184,8 @@ pub struct ToolCall {
     pub price: Option<NanoUsd>,
     /// What it cost: its price, where it was run.
     pub cost: Option<NanoUsd>,
+    /// It is with the tool now, or has been run by it; set while calls run side by side, before anybody has looked at what came of them.
+    pub at_tool: Arc<AtomicBool>,
 }
 
 /// Why a tool call was refused, or its result withheld.

@@ -86,7 +86,7 @@ impl Usage {
             return None;
         }
         let usage = Self::from(serde_json::from_str::<Told<'_>>(text).ok()?);
-        (usage.total > 0).then_some(usage)
+        (usage.total > 0 && usage.prompt.max(usage.completion) < MOST).then_some(usage)
     }
 
     /// Tokens that were counted here.
@@ -228,8 +228,8 @@ impl From<Told<'_>> for Usage {
     }
 }
 
-/// More tokens than any call has. A provider that names more is not believed, so that no sum ever overflows.
-const MOST: u64 = 1 << 48;
+/// More tokens than any call has. A provider that names more is not believed: what it says is taken for no usage.
+const MOST: u64 = 1 << 30;
 
 /// A count as providers really send it: a number, a float, `null`, anything. What is no count is zero.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

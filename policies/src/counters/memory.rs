@@ -142,15 +142,22 @@ impl Asked<'_> {
 
     /// The first claim that does not fit, and when none is in the way.
     fn in_the_way(&mut self, output: u64) -> Option<Denied> {
-        let mut first: Option<(&Claim, Again)> = None;
+        let mut first: Option<(&Claim, Place, Again)> = None;
         for (claim, place) in self.wanted.claims.iter().zip(&self.places).filter(|(claim, _)| !claim.forced) {
             let amount = self.must_fit(claim, output);
             if let Some(again) = self.accounts[*place].refuses(amount, claim.limit.most, self.now) {
-                first = Some(first.map_or((claim, again), |(claim, sooner)| (claim, sooner.or_later(again))));
+                first = Some(first.map_or((claim, *place, again), |(claim, at, sooner)| (claim, at, sooner.or_later(again))));
             }
         }
-        let (claim, again) = first?;
-        Some(Denied { limit: Arc::clone(&claim.limit), again, was_rough: claim.rough, rates: self.rates() })
+        let (claim, place, again) = first?;
+        let was_rough = claim.rough && self.may_fit(claim, place);
+        Some(Denied { limit: Arc::clone(&claim.limit), again, was_rough, rates: self.rates() })
+    }
+
+    /// Whether anything fits at all, be the prompt as short as it may: else it need not be counted, which takes time.
+    fn may_fit(&mut self, claim: &Claim, place: Place) -> bool {
+        let least = Claim { fixed: 0, ..claim.clone() }.amount(self.wanted.least_output).max(1);
+        self.accounts[place].refuses(least, claim.limit.most, self.now).is_none()
     }
 
     /// How much room there must be for a claim. What is roughly known is not lowered: first it is counted exactly.

@@ -131,7 +131,7 @@ pub enum Again {
     After(Duration),
     /// When another request has ended.
     WhenFree,
-    /// Never: it is more than the whole limit, or the window has no end.
+    /// Never: it is more than a whole rate, or the budget's window has no end.
     Never,
 }
 

@@ -34,6 +34,11 @@ impl Segments {
         self.remaining == 0
     }
 
+    /// What is left of them, piece by piece.
+    pub fn pieces(&self) -> &[Bytes] {
+        self.live()
+    }
+
     fn live(&self) -> &[Bytes] {
         self.pieces.get(self.next..).unwrap_or_default()
     }

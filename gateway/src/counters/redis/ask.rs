@@ -209,15 +209,15 @@ impl Take {
     }
 
     fn denied(&self, rest: &[i64], windows: &mut Windows, at: Timestamp) -> Option<Denied> {
-        let [index, wait, rates @ ..] = rest else { return None };
+        let [index, wait, may_fit, rates @ ..] = rest else { return None };
         let claim = self.wanted.claims.get(usize::try_from(*index).ok()?)?;
         let again = match &claim.limit.id.what {
-            _ if *wait < 0 => Again::Never,
             What::Budget(..) => end(&claim.limit, windows, at).map_or(Again::Never, Again::At),
+            _ if *wait < 0 => Again::Never,
             What::RequestRate | What::TokenRate => Again::After(Duration::from_millis(count(*wait))),
             What::Concurrent => Again::WhenFree,
         };
-        Some(Denied { limit: Arc::clone(&claim.limit), again, was_rough: claim.rough, rates: self.rates(rates) })
+        Some(Denied { limit: Arc::clone(&claim.limit), again, was_rough: claim.rough && *may_fit == 1, rates: self.rates(rates) })
     }
 
     fn unseeded(&self, rest: &[i64], heard: &mut Heard<'_>, at: Timestamp) -> Vec<Unseeded> {

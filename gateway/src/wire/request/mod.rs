@@ -3,6 +3,7 @@
 mod reading;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Map, Value};
 
 use self::reading::{Known, slice, transcript};
 use super::object::{self, Edit, spells};
@@ -22,8 +23,7 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// `n`: how many answers at once; above 1 no loop can follow them.
     pub answers: u64,
-    /// How long the caller lets an answer be, in tokens.
-    pub output_limit: Option<u64>,
+    output_limit: Option<u64>,
     /// The `functions` of old.
     pub legacy_functions: bool,
     members: Vec<(Bytes, Bytes)>,
@@ -66,12 +66,20 @@ impl Request {
             include_usage: options.include_usage,
             own_tools: known.has_items("tools", known.tools)?,
             tool_choice: known.tool_choice(),
-            answers: known.answers(),
+            answers: known.answers()?,
             output_limit: known.output_limit(),
             legacy_functions: [known.functions, known.function_call].into_iter().flatten().any(|raw| raw != "null"),
             transcript: transcript(body, messages)?,
             members: members.into_iter().map(|(key, value)| (slice(body, key), slice(body, value))).collect(),
         })
+    }
+
+    /// How long an answer may be, in tokens: as the caller says or, where it does not even name a limit, as the operator's `params` do.
+    pub fn output_limit(&self, params: &Map<String, Value>) -> Option<u64> {
+        if self.names_output_limit() {
+            return self.output_limit;
+        }
+        OUTPUT_LIMITS.iter().filter_map(|name| params.get(*name)?.as_u64()).max()
     }
 
     /// The request for one round: the caller's own with the model's name, the system text, the offered tools and the messages of earlier
@@ -151,17 +159,29 @@ impl Request {
 
     fn put_defaults(&self, text: &mut BytesMut, splice: &Splice<'_>, round: Round) {
         for (name, value) in splice.params {
-            let belongs = name != "parallel_tool_calls" || self.keeps_parallel(splice, round);
+            let belongs = match name.as_str() {
+                "parallel_tool_calls" => self.keeps_parallel(splice, round),
+                // A limit under the other name would be a second one.
+                name if OUTPUT_LIMITS.contains(&name) => !self.names_output_limit(),
+                _ => true,
+            };
             if belongs && !self.has(name) {
                 put(text, object::quoted(name).as_bytes(), value.to_string().as_bytes());
             }
         }
     }
 
+    fn names_output_limit(&self) -> bool {
+        OUTPUT_LIMITS.iter().any(|name| self.has(name))
+    }
+
     fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(key, _)| spells(key, name))
     }
 }
+
+/// The names that the API has, and had, for the limit of an answer.
+const OUTPUT_LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
 
 /// Which call of a run a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -241,7 +261,7 @@ fn put(text: &mut BytesMut, key: &[u8], value: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -300,6 +320,31 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_of_an_answer_is_the_callers_or_else_the_operators_and_only_one_goes_on() {
+        let params = |text: &str| serde_json::from_str::<Map<String, Value>>(text).unwrap();
+        let table = [
+            ("", r#"{"max_tokens":4000}"#, Some(4000), r#""max_tokens":4000"#),
+            (r#","max_tokens":9"#, r#"{"max_tokens":4000}"#, Some(9), r#""max_tokens":9"#),
+            (r#","max_completion_tokens":1"#, r#"{"max_tokens":4000}"#, Some(1), r#""max_completion_tokens":1"#),
+            (r#","max_tokens":null"#, r#"{"max_tokens":5}"#, None, r#""max_tokens":null"#),
+            (r#","max_tokens":3,"max_completion_tokens":7"#, "{}", Some(7), r#""max_tokens":3,"max_completion_tokens":7"#),
+            (r#","max_tokens":0"#, "{}", None, r#""max_tokens":0"#),
+            (r#","max_tokens":1,"max_completion_tokens":-1"#, "{}", None, r#""max_tokens":1,"max_completion_tokens":-1"#),
+            (r#","max_tokens":1,"max_completion_tokens":"9""#, "{}", None, r#""max_tokens":1,"max_completion_tokens":"9""#),
+            ("", "{}", None, ""),
+        ];
+        for (members, params_text, limit, sent) in table {
+            let request = parse(&format!(r#"{{"messages":[1],"model":"m"{members}}}"#)).unwrap();
+            let params = params(params_text);
+            assert_eq!(request.output_limit(&params), limit, "{members} {params_text}");
+            let splice = Splice { upstream_model: "m", system: None, params: &params, tools: Bytes::new(), output_limit: None };
+            let body = String::from_utf8(request.compose(&splice, Round::First, &[]).concat()).unwrap();
+            let rest = body.strip_prefix(r#"{"messages":[1],"model":"m""#).unwrap();
+            assert_eq!(rest, if sent.is_empty() { "}".to_owned() } else { format!(",{sent}}}") }, "{members}");
+        }
+    }
+
+    #[test]
     fn a_stream_always_asks_for_its_usage() {
         for options in ["", r#","stream_options":null"#, r#","stream_options":{"include_usage":false,"x":1}"#] {
             let body = format!(r#"{{"model":"m","messages":[{{}}],"stream":true{options}}}"#);
@@ -335,6 +380,8 @@ mod tests {
             (r#"{"model":"m","messages":[{}],"stream":"yes"}"#, "stream"),
             (r#"{"model":"m","messages":[{}],"stream_options":1}"#, "stream_options"),
             (r#"{"model":"m","messages":[{}],"tools":{}}"#, "tools"),
+            (r#"{"model":"m","messages":[{}],"n":"100"}"#, "n"),
+            (r#"{"model":"m","messages":[{}],"n":0}"#, "n"),
             (r#"{"model":"m","model":"x","messages":[{}]}"#, "model"),
             (r#"{"model":"m","\u006dodel":"x","messages":[{}]}"#, "model"),
         ];

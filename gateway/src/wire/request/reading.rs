@@ -104,14 +104,17 @@ impl<'a> Known<'a> {
         Ok(StreamOptions { include_usage: options.get("include_usage").is_some_and(|value| value.get() == "true") })
     }
 
-    /// How many answers are asked for. What is no number is the provider's to refuse.
-    pub(super) fn answers(&self) -> u64 {
-        self.n.and_then(whole).unwrap_or(1).max(1)
+    /// How many answers are asked for.
+    pub(super) fn answers(&self) -> Result<u64, BadRequest> {
+        let raw = self.n.unwrap_or("null");
+        if raw == "null" { Ok(1) } else { whole(raw).ok_or(BadRequest::Member("n", "must be a whole number from 1")) }
     }
 
-    /// How long an answer may be. Which of the two names a provider obeys is its own business, so the larger counts.
+    /// How long an answer may be. Which of the two names a provider obeys is its own business, so the larger counts; and none where one of
+    /// them is no number from 1, for some providers take 0, -1 or text for no limit at all.
     pub(super) fn output_limit(&self) -> Option<u64> {
-        self.max_completion_tokens.and_then(whole).max(self.max_tokens.and_then(whole))
+        let named = [self.max_completion_tokens, self.max_tokens].into_iter().flatten();
+        named.map(whole).try_fold(0, |most: u64, limit| Some(most.max(limit?))).filter(|limit| *limit > 0)
     }
 
     pub(super) fn has_items(&self, name: &'static str, list: Option<&str>) -> Result<bool, BadRequest> {
@@ -130,9 +133,9 @@ impl<'a> Known<'a> {
     }
 }
 
-/// A number as callers really write it, rounded up.
+/// A number from 1, as callers really write it, rounded up.
 fn whole(raw: &str) -> Option<u64> {
-    let number: f64 = raw.parse().ok().filter(|number: &f64| *number >= 0.0)?;
+    let number: f64 = raw.parse().ok().filter(|number: &f64| *number > 0.0)?;
     Some(number.ceil() as u64)
 }
 

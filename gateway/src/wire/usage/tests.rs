@@ -87,14 +87,20 @@ fn each_token_is_charged_once_and_by_its_kind() {
 }
 
 #[test]
-fn absurd_counts_are_clamped_so_that_no_sum_overflows() {
-    let absurd = r#"{"prompt_tokens":18446744073709551615,"completion_tokens":1e300,"total_tokens":99999999999999999999,"prompt_tokens_details":{"cached_tokens":1e30}}"#;
-    let mut sum = parse(absurd);
-    assert_eq!((sum.prompt, sum.completion, sum.cached()), (MOST, MOST, MOST));
-    for _ in 0..1000 {
-        sum.add(&parse(absurd));
+fn absurd_counts_are_no_usage_and_great_ones_do_not_overflow() {
+    for absurd in [
+        r#"{"prompt_tokens":18446744073709551615,"completion_tokens":1}"#,
+        r#"{"prompt_tokens":1,"completion_tokens":1e300}"#,
+        r#"{"prompt_tokens":1073741824,"completion_tokens":1,"total_tokens":99999999999999999999}"#,
+    ] {
+        assert_eq!(Usage::parse(absurd), None, "{absurd}");
     }
-    assert_eq!(sum.prompt, MOST * 1001);
+    let great = r#"{"prompt_tokens":1073741823,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":1e30}}"#;
+    let mut sum = parse(great);
+    for _ in 0..1000 {
+        sum.add(&parse(great));
+    }
+    assert_eq!((sum.prompt, sum.cached()), ((MOST - 1) * 1001, MOST * 1001));
 }
 
 #[test]

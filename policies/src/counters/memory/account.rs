@@ -67,8 +67,8 @@ impl Account {
             return None;
         }
         Some(match self {
-            _ if amount > most => Again::Never,
             Self::Budget(budget) => budget.window.end.map_or(Again::Never, Again::At),
+            _ if amount > most => Again::Never,
             Self::Rate(rate) => rate.wait(amount, most, now),
             Self::Concurrent(_) => Again::WhenFree,
         })

@@ -7,7 +7,8 @@
 --
 -- Answers with what came of it and the time (us); then
 --   TAKEN     the output, and of each rate what is left and how long until all of it is there again (ms)
---   DENIED    which claim, how long to wait (ms; of a rate; NEVER: it is more than the whole), and the rates
+--   DENIED    which claim, how long to wait (ms; of a rate; NEVER: it is more than the whole), whether anything of it
+--             may fit (1 or 0), and the rates
 --   UNSEEDED  of each budget that does not know what was used: which claim, and when it was opened (ms)
 --   ELSEWHEN  nothing: the windows are not those of this time
 local TAKEN, DENIED, UNSEEDED, ELSEWHEN = 0, 1, 2, 3
@@ -180,6 +181,12 @@ local function refused(claim)
     return claim.rate and claim.rate:wait(amount - claim.room) or 0
 end
 
+-- Whether anything of a claim fits at all, be what is fixed as little as it may: else it need not be counted exactly.
+local function may_fit(claim)
+    local bare = claim.each * least + math.floor((claim.each_rest * least + 500) / 1000)
+    return math.max(bare, 1) <= claim.room
+end
+
 local first, wait
 for index, claim in ipairs(claims) do
     local refused = refused(claim)
@@ -191,7 +198,7 @@ for index, claim in ipairs(claims) do
     end
 end
 if first then
-    return answer(DENIED, now_us, first - 1, wait)
+    return answer(DENIED, now_us, first - 1, wait, may_fit(claims[first]) and 1 or 0)
 end
 
 for _, claim in ipairs(claims) do

@@ -71,7 +71,7 @@ fn the_first_in_the_way_is_named_and_when_to_come_again() {
     let cases = [
         (vec![claim(&day, 11), claim(&rate, 1)], &day, Again::At(day_ends)),
         (vec![claim(&rate, 1), claim(&day, 11)], &rate, after(50)),
-        (vec![claim(&day, 101)], &day, Again::Never),
+        (vec![claim(&day, 101)], &day, Again::At(day_ends)),
         (vec![claim(&day, 10), claim(&total, 101)], &total, Again::Never),
         (vec![claim(&rate, 2)], &rate, Again::Never),
         (vec![claim(&rate, 1), claim(&tokens, 30)], &rate, after(55)),
@@ -148,6 +148,7 @@ fn what_is_roughly_known_must_fit_several_times() {
     };
     let refused = denied(memory.take(&want(17, true), ms(0)));
     assert!(refused.was_rough, "it could still fit, counted exactly");
+    assert!(!denied(seeded(&[(&day, 100)], ms(0)).take(&want(1, true), ms(0))).was_rough, "no count makes room where none is");
     let held = taken(memory.take(&want(16, true), ms(0)));
     assert_eq!((held.output, held.held[0].amount), (10, 26), "what is taken is taken once");
     assert_eq!(taken(memory.take(&want(29, false), ms(0))).output, 5, "what is exact is lowered");
