@@ -16,10 +16,6 @@ const MIGRATIONS: [&str; 1] = [include_str!("../migrations/sqlite/0001_ledger.sq
 /// A log that grew beyond this, under a reader that took long, is cut again.
 const LONGEST_LOG: &str = "67108864";
 
-/// As many bytes hold a batch as it mostly is; with smaller pages each commit writes more of them, and the disk is told of each apart. A file
-/// that is there keeps its own.
-const PAGE: u32 = 8192;
-
 /// Why a file is not used: the end of a sentence.
 pub(super) struct Refusal(String);
 
@@ -89,7 +85,6 @@ fn found(connection: &Connection) -> rusqlite::Result<Found> {
 
 /// The file gets its log. Two who open it at once get in each other's way here, and nothing but trying again helps.
 fn write_ahead(connection: &Connection, patience: Duration) -> Result<(), Refusal> {
-    connection.pragma_update(None, "page_size", PAGE)?;
     let begun = Instant::now();
     let mode = loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
