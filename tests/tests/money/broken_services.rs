@@ -1,13 +1,17 @@
 //! Stores and counters that are not there, are stuck, or go away: nobody is let in to spend what cannot be written down or counted.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::process::Command;
 use toolgate_tests::caller::Response;
-use toolgate_tests::gateway::{Gateway, command};
+use toolgate_tests::gateway::{Gateway, command, program};
 use toolgate_tests::ledger;
 use toolgate_tests::scenario::Mode;
 use toolgate_tests::services::{Database, REDIS_PASSWORD, Redis};
@@ -83,6 +87,37 @@ fn ledger_and_versions(path: &Path) -> (i64, i64) {
     let connection = Connection::open(path).unwrap();
     let count = |query| connection.query_row(query, [], |row| row.get(0)).expect("a number");
     (count("SELECT count(*) FROM ledger"), count("SELECT max(version) FROM toolgate_schema"))
+}
+
+/// Who runs the tests may be root, whom no file refuses: the program is run without that power.
+#[tokio::test]
+async fn a_store_that_may_only_be_read_ends_it_with_exit_code_3() {
+    let stand = replies(1).await;
+    std::fs::create_dir(stand.folder.path().join("store")).unwrap();
+    let gateway = stand.serve(config(json!({"url": "sqlite:store/toolgate.db"}))).await;
+    assert_eq!(ask(&stand).await.status, 200);
+    drop(gateway);
+    let folder = stand.folder.path().join("store");
+    let may = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its mode is set");
+    for file in std::fs::read_dir(&folder).unwrap() {
+        may(&file.unwrap().path(), 0o444);
+    }
+    may(&folder, 0o555);
+    let without = "--bounding-set=-dac_override,-dac_read_search";
+    let mut command = Command::new(if is_root() { "setpriv".into() } else { program().unwrap() });
+    if is_root() {
+        command.args([without, "--inh-caps=-dac_override,-dac_read_search"]).arg(program().unwrap());
+    }
+    command.args(["serve", "--config"]).arg(stand.folder.path().join("toolgate.yaml")).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE * 2, command.output()).await.expect("it ends").expect("it can be run");
+    may(&folder, 0o755);
+    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("toolgate.db"), "{printed}");
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 #[tokio::test]

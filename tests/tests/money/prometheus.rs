@@ -13,7 +13,7 @@ use toolgate_tests::gateway::{Folder, Gateway, free_addresses};
 use toolgate_tests::reply::Step;
 use toolgate_tests::scenario::Mode;
 use toolgate_tests::services::{Redis, not_played, program};
-use toolgate_tests::stage::{Stage, eventually};
+use toolgate_tests::stage::{PATIENCE, Stage, eventually};
 use toolgate_tests::stand::Stand;
 
 /// No file can make a tool ask for what its group does not list, so nothing counts it so far.
@@ -153,7 +153,13 @@ impl Prometheus {
             .spawn()
             .expect("Prometheus can be run");
         let prometheus = Self { address, _folder: folder, _process: process };
-        eventually("Prometheus is ready", || async { prometheus.get("/-/ready").await.0 == 200 }).await;
+        // It is a large program, and the machine may be busy.
+        for _ in 0..300 {
+            if prometheus.get("/-/ready").await.0 == 200 {
+                break;
+            }
+            tokio::time::sleep(PATIENCE / 100).await;
+        }
         prometheus
     }
 
