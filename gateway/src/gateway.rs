@@ -1,7 +1,7 @@
 //! What every request shares: the configuration in force, the metrics, and the count of requests in flight.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc};
@@ -45,11 +45,15 @@ pub struct InForce {
     pub prepared: Prepared,
     /// Its limits.
     pub limits: Limits,
+    /// Which configuration of this process it is: a later one has a greater number.
+    pub generation: u64,
 }
 
 impl InForce {
     fn new(config: Config) -> Self {
-        Self { prepared: Prepared::of(&config), limits: Limits::of(&config), config: Arc::new(config) }
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let generation = LAST.fetch_add(1, Ordering::Relaxed);
+        Self { prepared: Prepared::of(&config), limits: Limits::of(&config), config: Arc::new(config), generation }
     }
 }
 

@@ -225,7 +225,7 @@ impl Books<'_> {
         (round.outcome, round.took) = (outcome, took);
         round.tally = round.tally.take().filter(|_| may_have_cost);
         ask.tokens.charge(round).await;
-        self.tab.enter(ask.money, self.number, round);
+        self.tab.enter(ask.money, ask.in_force, self.number, round);
     }
 }
 

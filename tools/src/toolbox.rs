@@ -79,6 +79,8 @@ pub struct Output {
     pub own: usize,
     /// How it ended.
     pub outcome: Outcome,
+    /// The tool was reached, as far as can be known: whoever asks a price for a call may ask it for this one.
+    pub reached: bool,
     /// How sensitive the result is. Where the tool said nothing, it is clean.
     pub mark: Mark,
     /// How many bytes the tool answered, before anything was cut.
@@ -99,6 +101,7 @@ impl Output {
             own: text.len(),
             text,
             outcome,
+            reached: outcome.was_run(),
             mark: Mark::CLEAN,
             bytes: 0,
             took: Duration::ZERO,

@@ -10,7 +10,7 @@ use toolgate_config::price::Billed;
 use toolgate_policies::budget::{self, Call, Counted, Output};
 use toolgate_policies::counters::{Denied, Hold, RateReading, Taken, Taking, Used};
 use toolgate_policies::facts::Caller;
-use toolgate_policies::limits::Limit;
+use toolgate_policies::limits::{Limit, What as Counts};
 use toolgate_tools::net::Segments;
 
 use super::{Closed, Money};
@@ -27,6 +27,8 @@ pub struct Tab {
     run: Option<Hold>,
     /// What is held for the call under way.
     call: Option<Hold>,
+    /// The configuration by whose limits it is held.
+    held_by: u64,
     /// A call is under way whose row is not written.
     is_open: bool,
     /// The request is counted among the requests of its budgets.
@@ -92,7 +94,7 @@ impl Order<'_> {
 impl Tab {
     /// The tab of a run that begins.
     pub fn open(payer: Payer) -> Self {
-        Self { payer, run: None, call: None, is_open: false, counted: false, ticket: None, rates: Vec::new() }
+        Self { payer, run: None, call: None, held_by: 0, is_open: false, counted: false, ticket: None, rates: Vec::new() }
     }
 
     /// The limits on its path, by the configuration in force.
@@ -106,7 +108,7 @@ impl Tab {
     /// # Errors
     /// [`Refused`]; then nothing of this call is held.
     pub async fn reserve(&mut self, money: &Money, order: &Order<'_>) -> Result<Option<u64>, Refused> {
-        self.call = None;
+        (self.call, self.held_by) = (None, order.in_force.generation);
         money.ledger.is_well().map_err(Closed::from)?;
         let (path, opens) = (self.path(order.in_force), self.run.is_none());
         let mut call = order.at_once(&path, opens);
@@ -161,7 +163,7 @@ impl Tab {
 
     /// A model call has ended, as its entry in the trace says: its row is written, and what it used takes the place of what was held. What
     /// was held stays where nothing was used: the call may be tried again.
-    pub fn enter(&mut self, money: &Money, number: u32, round: &mut Round) {
+    pub fn enter(&mut self, money: &Money, in_force: &InForce, number: u32, round: &mut Round) {
         self.is_open = false;
         let billed = round.usage.as_ref().map_or_else(Billed::default, |usage| usage.billed());
         let used_any = round.usage.is_some();
@@ -182,7 +184,18 @@ impl Tab {
         }));
         if used_any && let Some(call) = self.call.take() {
             let usd = round.cost.unwrap_or_default().0;
-            call.settle(&Used { usd, tokens: billed.total(), requests: 0 }, now);
+            let used = Used { usd, tokens: billed.total(), requests: 0 };
+            self.settle_new(money, in_force, &call, &used, now);
+            call.settle(&used, now);
+        }
+    }
+
+    /// A budget that has come into force since this was held counts it all the same: the ledger, from which it began, did not know of it yet.
+    fn settle_new(&self, money: &Money, in_force: &InForce, held: &Hold, used: &Used, now: Timestamp) {
+        if in_force.generation != self.held_by {
+            let is_new = |limit: &Arc<Limit>| matches!(limit.id.what, Counts::Budget(..)) && !held.covers(limit);
+            let new: Vec<_> = self.path(in_force).into_iter().filter(is_new).collect();
+            money.nothing_of(&budget::nothing_of(&new)).settle(used, now);
         }
     }
 
@@ -210,7 +223,7 @@ impl Tab {
         let number = run.asked;
         if let Some(round) = run.rounds.last_mut() {
             if self.is_open {
-                self.enter(money, number, round);
+                self.enter(money, in_force, number, round);
             }
             // Those that were still waiting for their turn cost nothing.
             let under_way =
@@ -221,25 +234,27 @@ impl Tab {
                 self.enter_tool(money, number, call, hold);
             }
         }
-        self.release();
+        self.release(money, in_force);
     }
 
     /// Nothing more is spent: the run's place is given back, and its rows are on the disk when this returns.
     ///
     /// # Errors
     /// The disk did not take them in time.
-    pub async fn settled(&mut self, money: &Money) -> Result<(), Closed> {
-        self.release();
+    pub async fn settled(&mut self, money: &Money, in_force: &InForce) -> Result<(), Closed> {
+        self.release(money, in_force);
         match self.ticket {
             Some(ticket) => Ok(money.ledger.written(ticket).await?),
             None => Ok(()),
         }
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, money: &Money, in_force: &InForce) {
         self.call = None;
         if let Some(run) = self.run.take() {
-            run.settle(&Used { requests: u64::from(self.counted), ..Used::default() }, Timestamp::now());
+            let (used, now) = (Used { requests: u64::from(self.counted), ..Used::default() }, Timestamp::now());
+            self.settle_new(money, in_force, &run, &used, now);
+            run.settle(&used, now);
         }
     }
 }

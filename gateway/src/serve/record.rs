@@ -58,7 +58,7 @@ impl Recording {
     /// [`Failure::Closed`]: nobody gets an answer whose cost is not written down.
     pub(super) async fn settled(&mut self) -> Result<(), Failure> {
         let Some(tab) = self.tab.as_mut().filter(|_| !self.has_waited) else { return Ok(()) };
-        let settled = tab.settled(&self.gateway.money).await;
+        let settled = tab.settled(&self.gateway.money, &self.gateway.in_force()).await;
         self.has_waited = settled.is_err();
         settled.map_err(|Closed(why)| Failure::Closed(why))
     }
@@ -66,7 +66,7 @@ impl Recording {
     /// A model call has ended, as its entry says: what it used goes onto the tab.
     pub(super) fn enter(&mut self) {
         if let (Some(tab), Some(round)) = (&mut self.tab, self.run.rounds.last_mut()) {
-            tab.enter(&self.gateway.money, self.run.asked, round);
+            tab.enter(&self.gateway.money, &self.gateway.in_force(), self.run.asked, round);
         }
     }
 

@@ -90,7 +90,7 @@ impl Running<'_> {
             (Ok(cleared), Some(at_tool)) => {
                 at_tool.store(true, Ordering::Relaxed);
                 let output = self.gateway.toolbox.run(cleared, Some(self.not_after)).await;
-                at_tool.store(output.outcome.was_run(), Ordering::Relaxed);
+                at_tool.store(output.reached, Ordering::Relaxed);
                 output
             }
             (Ok(cleared), None) => Output::said(Outcome::Refused, &Said::LimitReached, &cleared.get().call.name),
@@ -121,10 +121,10 @@ impl Running<'_> {
         let Recording { run, tab, .. } = record;
         let entry = run.rounds.last_mut().and_then(|round| round.tool_calls.get_mut(at));
         let Some(entry) = entry else { return Learned::said(Said::Failed.about("tool")) };
-        let was_run = output.outcome.was_run();
+        let reached = output.reached;
         let mut learned = judged(&self.gateway.config(), facts, output, entry);
         match paid {
-            Paid::Held(hold) if was_run => {
+            Paid::Held(hold) if reached => {
                 if let Some(tab) = tab {
                     tab.enter_tool(&self.gateway.money, number, entry, Some(hold));
                 }

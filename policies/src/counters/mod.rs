@@ -233,6 +233,11 @@ impl Hold {
         Self { counters, held }
     }
 
+    /// Whether it holds something of this limit's counter.
+    pub fn covers(&self, limit: &Limit) -> bool {
+        self.held.iter().any(|held| held.limit.id == limit.id)
+    }
+
     /// Two holds: of those that the test picks, and of the others.
     #[must_use]
     pub fn split(mut self, picks: impl Fn(&What) -> bool) -> (Self, Self) {

@@ -130,7 +130,8 @@ impl Failure {
             (false, false) => (Outcome::Error, Said::Failed),
         };
         tracing::info!(tool = tool.name.as_str(), error = %self.error, "a tool did not answer");
-        let output = Output::said(outcome, &said, tool.name.as_str());
+        let reached = !self.error.is_connect();
+        let output = Output { reached, ..Output::said(outcome, &said, tool.name.as_str()) };
         match self.head {
             Some(head) => answered(output, tool, &head, 0),
             None => output,
