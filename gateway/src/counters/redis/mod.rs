@@ -41,7 +41,7 @@ struct Terms {
     patience: Duration,
 }
 
-const TERMS: Terms = Terms { lease: Duration::from_secs(15), patience: Duration::from_secs(1) };
+const TERMS: Terms = Terms { lease: Duration::from_secs(15), patience: Duration::from_secs(2) };
 
 /// How long the last messages may take at the end.
 const LAST_MESSAGES: Duration = Duration::from_secs(2);
