@@ -42,11 +42,19 @@ fn splice_100_kb_64_tools(bencher: Bencher) {
     let body = long_request();
     let request = Request::parse(&body).unwrap_or_else(|error| panic!("{error:?}"));
     let (tools, params) = (offered(), serde_json::Map::new());
-    let added = [Bytes::from_static(br#",{"role":"tool","tool_call_id":"a","content":"7"}"#), Bytes::from_static(b",{}")];
+    let mut messages = request.transcript().to_vec();
+    messages.push(Bytes::from_static(br#",{"role":"tool","tool_call_id":"a","content":"7"}"#));
+    messages.push(Bytes::from_static(b",{}"));
     bencher.bench(|| {
-        let splice =
-            Splice { upstream_model: "scripted-1", system: None, params: &params, tools: tools.clone(), output_limit: None };
-        request.compose(black_box(&splice), Round::Later, black_box(&added))
+        let splice = Splice {
+            upstream_model: "scripted-1",
+            system: None,
+            params: &params,
+            tools: tools.clone(),
+            output_limit: None,
+            closes_with_tools: false,
+        };
+        request.compose(black_box(&splice), Round::Later, black_box(&messages))
     });
 }
 

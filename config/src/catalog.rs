@@ -48,7 +48,11 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
 const fn word(kind: ProviderKind) -> Option<&'static str> {
     match kind {
         ProviderKind::OpenAi => Some("openai"),
-        ProviderKind::OpenAiCompatible => None,
+        ProviderKind::Anthropic => Some("anthropic"),
+        ProviderKind::Gemini => Some("gemini"),
+        ProviderKind::Groq => Some("groq"),
+        ProviderKind::Mistral => Some("mistral"),
+        ProviderKind::OpenRouter | ProviderKind::Ollama | ProviderKind::OpenAiCompatible => None,
     }
 }
 

@@ -30,11 +30,39 @@ pub struct Provider {
     pub retries: u32,
 }
 
-/// The dialects of model APIs that are spoken so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The model APIs that are spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
     /// OpenAI itself.
     OpenAi,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Google's `generateContent`.
+    Gemini,
+    /// Groq.
+    Groq,
+    /// Mistral.
+    Mistral,
+    /// OpenRouter.
+    OpenRouter,
+    /// Ollama's own `/api/chat`.
+    Ollama,
     /// Anything that speaks OpenAI's chat completions.
     OpenAiCompatible,
+}
+
+impl ProviderKind {
+    /// Where its API is, unless the file says otherwise.
+    pub const fn default_address(self) -> Option<&'static str> {
+        match self {
+            Self::OpenAi => Some("https://api.openai.com/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Self::Groq => Some("https://api.groq.com/openai/v1"),
+            Self::Mistral => Some("https://api.mistral.ai/v1"),
+            Self::OpenRouter => Some("https://openrouter.ai/api/v1"),
+            Self::Ollama => Some("http://127.0.0.1:11434"),
+            Self::OpenAiCompatible => None,
+        }
+    }
 }

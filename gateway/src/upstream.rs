@@ -18,7 +18,7 @@ use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments}
 use crate::failure::Failure;
 use crate::gateway::InForce;
 use crate::money::{Closed, Money, Order, Refused, Tab, rate_headers};
-use crate::provider;
+use crate::provider::{self, Encoded, Endpoint, Stamp};
 use crate::reply::Outlet;
 use crate::targets::{Target, Targets};
 use crate::tokens::{Tally, Tokens};
@@ -52,6 +52,8 @@ pub struct Ask<'a> {
     pub run: &'a RunFacts,
     /// What the caller's own headers were.
     pub headers: &'a HeaderMap,
+    /// What is asked of it.
+    pub endpoint: Endpoint,
     /// Whether a stream is wanted.
     pub stream: bool,
     /// The answer must begin by then.
@@ -105,6 +107,8 @@ pub struct Answering {
     pub body: AnswerBody,
     /// When it was asked.
     pub asked: Instant,
+    /// With what its parts are stamped where the provider says nothing.
+    pub stamp: Stamp,
 }
 
 impl Ask<'_> {
@@ -138,6 +142,8 @@ impl Ask<'_> {
         books: &mut Books<'_>,
     ) -> Result<Answering, NoAnswer> {
         let mut body = Segments::from(compose(target, None));
+        // Before anything is held: what a provider cannot do costs nothing.
+        let mut encoded = self.encode(target, &body)?;
         let reserved = timeout_at(self.begin_by, books.tab.reserve(self.money, &self.order(target, &body))).await;
         if books.number == 1 {
             // Now, for the head of a stream goes out with the first sign of life.
@@ -146,14 +152,15 @@ impl Ask<'_> {
         let lowered = reserved.map_err(|_| Refused::Closed(Closed("what is held took too long".to_owned())))??;
         if lowered.is_some() {
             body = Segments::from(compose(target, lowered));
+            encoded = self.encode(target, &body)?;
         }
         for attempt in 1.. {
             let Some(held) = books.tab.held() else { break };
-            let call = gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, body.clone());
+            let call = gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, encoded.body.clone());
             let call = call.map_err(Failure::from)?;
             books.open(Round { lowered, ..opened(target, attempt, &body) });
             let asked = Instant::now();
-            let tried = self.attempt(&target.provider, call, asked).await;
+            let tried = self.attempt(&target.provider, &encoded.path, call, asked).await;
             let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure.into()) };
             books.failed(self, outcome, asked.elapsed(), may_have_cost(&failure)).await;
             let pause = wait.unwrap_or_else(|| pause_before(attempt));
@@ -171,13 +178,18 @@ impl Ask<'_> {
         Order { tokens, in_force, target, sent, output_limit, answers }
     }
 
+    fn encode(&self, target: &Target, body: &Segments) -> Result<Encoded, Failure> {
+        Ok(provider::encode(target, self.endpoint, body, self.stream)?)
+    }
+
     async fn attempt(
         &self,
         provider: &Arc<Provider>,
+        path: &str,
         call: Cleared<Segments>,
         asked: Instant,
     ) -> Result<Answering, (Failure, Outcome, Option<Duration>)> {
-        let request = self.request(provider, call).map_err(|failure| (failure, Outcome::ConnectError, None))?;
+        let request = self.request(provider, path, call).map_err(|failure| (failure, Outcome::ConnectError, None))?;
         let patience = Patience {
             connect: provider.connect_timeout.min(self.begin_by - asked),
             first_byte: provider.first_byte_timeout.min(self.begin_by - asked),
@@ -192,13 +204,13 @@ impl Ask<'_> {
         let content_type = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
         let is_stream = self.stream && !content_type.starts_with(b"application/json");
         let headers = provider::passed_on(&answer.head.headers);
-        Ok(Answering { provider: Arc::clone(provider), headers, is_stream, body: answer.body, asked })
+        Ok(Answering { provider: Arc::clone(provider), headers, is_stream, body: answer.body, asked, stamp: stamp() })
     }
 
-    fn request(&self, provider: &Provider, call: Cleared<Segments>) -> Result<Request<Segments>, Failure> {
+    fn request(&self, provider: &Provider, path: &str, call: Cleared<Segments>) -> Result<Request<Segments>, Failure> {
         let mut request = Request::new(call.into_inner());
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::try_from(provider::path(provider)).map_err(|_| Failure::Internal("a provider's path"))?;
+        *request.uri_mut() = Uri::try_from(path).map_err(|_| Failure::Internal("a provider's path"))?;
         *request.headers_mut() =
             provider::headers(provider, self.key_for(provider), self.run.caller.bearer.is_some(), self.headers, self.stream);
         Ok(request)
@@ -227,6 +239,11 @@ impl Books<'_> {
         ask.tokens.charge(round).await;
         self.tab.enter(ask.money, ask.in_force, self.number, round);
     }
+}
+
+fn stamp() -> Stamp {
+    let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    Stamp { created, seed: RandomState::new().hash_one(created) }
 }
 
 fn opened(target: &Arc<Target>, attempt: u32, sent: &Segments) -> Round {

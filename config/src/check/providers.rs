@@ -7,7 +7,7 @@ use super::server::credential;
 use crate::address::BaseUrl;
 use crate::names::ProviderName;
 use crate::place::Faults;
-use crate::provider::{Provider, ProviderKind};
+use crate::provider::Provider;
 use crate::raw::{self, At, File, Text};
 use crate::secret::Secret;
 
@@ -44,13 +44,11 @@ fn base_url(raw: &raw::Provider, faults: &mut Faults) -> Option<BaseUrl> {
         let parsed = BaseUrl::parse(&value.whole()).map_err(|why| format!("this is no base URL: {why}"));
         return faults.take(place, parsed);
     }
-    match raw.kind.value()? {
-        ProviderKind::OpenAi => BaseUrl::parse("https://api.openai.com/v1").ok(),
-        ProviderKind::OpenAiCompatible => {
-            faults.add(&raw.place, "`base_url` is missing; `openai_compatible` has no address of its own");
-            None
-        }
-    }
+    let Some(address) = raw.kind.value()?.default_address() else {
+        faults.add(&raw.place, "`base_url` is missing; `openai_compatible` has no address of its own");
+        return None;
+    };
+    BaseUrl::parse(address).ok()
 }
 
 fn api_key(raw: &At<Text>, base_url: Option<&BaseUrl>, faults: &mut Faults) -> Option<Secret> {

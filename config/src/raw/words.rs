@@ -72,13 +72,13 @@ words! {
     }
     ProviderKind {
         "openai" => Some(Self::OpenAi),
+        "anthropic" => Some(Self::Anthropic),
+        "gemini" => Some(Self::Gemini),
+        "groq" => Some(Self::Groq),
+        "mistral" => Some(Self::Mistral),
+        "openrouter" => Some(Self::OpenRouter),
+        "ollama" => Some(Self::Ollama),
         "openai_compatible" => Some(Self::OpenAiCompatible),
-        "anthropic" => None,
-        "gemini" => None,
-        "groq" => None,
-        "mistral" => None,
-        "openrouter" => None,
-        "ollama" => None,
     }
     TrustZone {
         "local" => Some(Self::Local),

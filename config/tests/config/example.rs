@@ -64,7 +64,7 @@ fn the_example_is_valid_by_the_schema_and_later_or_unknown_keys_are_not() {
         "server: { max_concurrent: 0 }",
         "auth: key",
         "providers: { p: {} }",
-        "providers: { p: { kind: anthropic } }",
+        "providers: { p: { kind: claude } }",
         "store: { url: x }",
         "groups: { g: { egress: all } }",
         "keys: [ { name: a, secret: b } ]",

@@ -12,7 +12,7 @@ fn a_provider_has_a_kind_and_an_address() {
         ),
         (
             "providers: { p: { kind: opnai, base_url: 'api.example.org' } }\n",
-            "1:25: providers.p.kind: unknown word `opnai`; allowed: openai, openai_compatible; nearest: openai\n\
+            "1:25: providers.p.kind: unknown word `opnai`; allowed: openai, anthropic, gemini, groq, mistral, openrouter, ollama, openai_compatible; nearest: openai\n\
              1:42: providers.p.base_url: this is no base URL: it has no scheme; http:// or https://",
         ),
         (

@@ -1,35 +1,126 @@
-//! The dialects of model APIs: where a request goes, in what form, and what an error means. Pure.
+//! The dialects of model APIs. OpenAI's chat completions are the canon: [`encode`] makes of such a request what a provider is sent, [`Decoder`]
+//! and [`decode`] make such an answer of what it says, [`explain`] such a failure. Pure: no socket, no clock; each dialect is a folder or a
+//! file of its own, and here stands only who speaks which.
 
+mod anthropic;
+mod decoder;
+mod gemini;
+pub mod ids;
+mod ollama;
 mod openai;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use toolgate_config::provider::{Provider, ProviderKind};
 use toolgate_config::secret::Secret;
+use toolgate_tools::net::Segments;
 
+pub use self::decoder::Decoder;
 use crate::failure::Failure;
+use crate::targets::Target;
 
-/// The path of a chat completion at this provider.
-pub fn path(provider: &Provider) -> String {
-    match provider.kind {
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => format!("{}/chat/completions", provider.base_url.path),
+/// What is asked of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A chat completion.
+    Chat,
+    /// Something that is not interpreted: the path below the base URL of OpenAI's API, such as `/embeddings`.
+    PassThrough(&'static str),
+}
+
+/// A request as a provider is sent it.
+#[derive(Debug)]
+pub struct Encoded {
+    /// Path and query.
+    pub path: String,
+    /// The body.
+    pub body: Segments,
+}
+
+/// What a provider cannot do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The member of the request that asks for it.
+    pub field: &'static str,
+    /// The rest of the sentence that begins with the field's name.
+    pub why: String,
+}
+
+impl From<Unsupported> for Failure {
+    fn from(Unsupported { field, why }: Unsupported) -> Self {
+        Self::InvalidRequest(field, why)
     }
 }
 
-/// The headers of a chat completion: the provider's credential, the form of the answer, and what of the caller's own may go on.
+/// What an answer is stamped with where its provider says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamp {
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Another number for each model call: ids are made of it.
+    pub seed: u64,
+}
+
+/// The request for a provider: `body` is the canonical one, with the provider's own name for the model in it.
+///
+/// # Errors
+/// [`Unsupported`].
+pub fn encode(target: &Target, endpoint: Endpoint, body: &Segments, stream: bool) -> Result<Encoded, Unsupported> {
+    let path = match endpoint {
+        Endpoint::Chat => "/chat/completions",
+        Endpoint::PassThrough(path) => path,
+    };
+    match (target.provider.kind, endpoint) {
+        (ProviderKind::Anthropic, Endpoint::Chat) => anthropic::encode(target, body, stream),
+        (ProviderKind::Gemini, Endpoint::Chat) => gemini::encode(target, body, stream),
+        (ProviderKind::Ollama, Endpoint::Chat) => ollama::encode(target, body, stream),
+        (ProviderKind::Anthropic | ProviderKind::Gemini | ProviderKind::Ollama, Endpoint::PassThrough(_)) => {
+            let why = "names a model whose provider serves chat completions only: send this to another model";
+            Err(Unsupported { field: "model", why: why.to_owned() })
+        }
+        (
+            ProviderKind::OpenAi
+            | ProviderKind::Groq
+            | ProviderKind::Mistral
+            | ProviderKind::OpenRouter
+            | ProviderKind::OpenAiCompatible,
+            _,
+        ) => openai::encode(target, path, body),
+    }
+}
+
+/// The headers of a request: the provider's credential, the form of the answer, and what of the caller's own may go on.
 pub fn headers(provider: &Provider, key: Option<&Secret>, is_callers_own: bool, caller: &HeaderMap, stream: bool) -> HeaderMap {
     match provider.kind {
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => openai::headers(key, is_callers_own, caller, stream),
+        ProviderKind::Anthropic => anthropic::headers(key, caller, stream),
+        ProviderKind::Gemini => gemini::headers(key, caller, stream),
+        ProviderKind::Ollama
+        | ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::OpenAiCompatible => openai::headers(key, is_callers_own, caller, stream),
     }
 }
 
-/// The member of a request that limits how long its answer may be.
+/// The member of a canonical request that limits how long its answer may be, as this provider's encoding reads it.
 pub fn output_limit(provider: &Provider) -> &'static str {
     match provider.kind {
         // The old name is refused by the models that reason.
         ProviderKind::OpenAi => "max_completion_tokens",
-        ProviderKind::OpenAiCompatible => "max_tokens",
+        ProviderKind::Anthropic
+        | ProviderKind::Gemini
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::Ollama
+        | ProviderKind::OpenAiCompatible => "max_tokens",
     }
+}
+
+/// Whether the closing call must name the tools of the history, and forbid them: such a provider refuses a history of calls without them.
+pub fn closes_with_tools(provider: &Provider) -> bool {
+    provider.kind == ProviderKind::Anthropic
 }
 
 /// The headers of an answer that may reach the caller.
@@ -37,19 +128,33 @@ pub fn passed_on(answer: &HeaderMap) -> HeaderMap {
     openai::passed_on(answer)
 }
 
-/// What an answer that is no success means.
-pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
+/// A plain answer as a chat completion. What is no answer goes on as it is.
+pub fn decode(provider: &Provider, body: Bytes, stamp: Stamp) -> Bytes {
     match provider.kind {
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => {
-            let hidden = openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host };
-            openai::explain(status, headers, body, hidden)
-        }
+        ProviderKind::Anthropic => anthropic::decode(provider, body, stamp),
+        ProviderKind::Gemini => gemini::decode(provider, body, stamp),
+        ProviderKind::Ollama => ollama::decode(body, stamp),
+        ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::OpenAiCompatible => body,
     }
 }
 
+/// What an answer that is no success means.
+pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
+    let hidden = openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host };
+    openai::explain(status, headers, body, hidden)
+}
+
 /// What an error inside a stream, or under a status of success, means.
-pub fn explain_inside(provider: &Provider, body: &[u8]) -> Failure {
-    match provider.kind {
-        ProviderKind::OpenAi | ProviderKind::OpenAiCompatible => openai::explain_inside(body),
-    }
+pub fn explain_inside(_provider: &Provider, body: &[u8]) -> Failure {
+    openai::explain_inside(body)
+}
+
+/// Who made a thought that only its maker may get back: 16 hexadecimal digits of a hash of the provider's name and address.
+pub fn signer(provider: &Provider) -> String {
+    let place = format!("{}\0{}{}", provider.name, provider.base_url.origin.authority(), provider.base_url.path);
+    ids::hex(&ids::digest(place.as_bytes())[..8])
 }

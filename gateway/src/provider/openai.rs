@@ -5,8 +5,11 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue,
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use toolgate_config::secret::Secret;
+use toolgate_tools::net::Segments;
 
+use super::{Encoded, Unsupported};
 use crate::failure::Failure;
+use crate::targets::Target;
 
 /// The caller's headers that go on. It is a list of what may, not of what may not: an unknown header may hold a credential.
 const FORWARDED: [HeaderName; 4] = [
@@ -29,6 +32,11 @@ const PASSED_ON: [HeaderName; 3] = [
 
 /// The longest sentence of a provider's that a caller reads, in characters.
 const LONGEST_MESSAGE: usize = 500;
+
+/// The request goes on as it is.
+pub(super) fn encode(target: &Target, path: &str, body: &Segments) -> Result<Encoded, Unsupported> {
+    Ok(Encoded { path: format!("{}{path}", target.provider.base_url.path), body: body.clone() })
+}
 
 pub(super) fn headers(key: Option<&Secret>, own_bearer: bool, caller: &HeaderMap, stream: bool) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);

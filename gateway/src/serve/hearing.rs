@@ -16,13 +16,13 @@ use super::record::Recording;
 use super::screen::Screen;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
-use crate::provider;
+use crate::provider::{self, Decoder, Stamp};
 use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
 use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, net_failure};
 use crate::wire::reply::NoReply;
-use crate::wire::sse::{Decoder, Event};
+use crate::wire::sse::Event;
 use crate::wire::{Finish, Reply};
 
 /// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
@@ -44,10 +44,10 @@ const LONGEST_REASON: usize = 64;
 pub(super) type Failed = (Failure, Outcome);
 
 /// Reads a plain answer.
-pub(super) async fn read(provider: &Provider, body: AnswerBody, by: Instant) -> Result<Reply, Failed> {
+pub(super) async fn read(provider: &Provider, body: AnswerBody, stamp: Stamp, by: Instant) -> Result<Reply, Failed> {
     let whole = tokio::time::timeout_at(by, body.whole(LONGEST_REPLY, provider.idle_timeout));
     let body = whole.await.unwrap_or(Err(NetError::IdleTimeout)).map_err(net_failure)?;
-    Reply::parse(body.clone()).map_err(|no_reply| match no_reply {
+    Reply::parse(provider::decode(provider, body.clone(), stamp)).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
         NoReply::Error => inside(provider, &body),
     })
@@ -113,8 +113,8 @@ impl Hearing {
         screen: &mut Screen,
         record: &mut Recording,
     ) -> Result<(), Failed> {
-        let Answering { provider, mut body, .. } = answering;
-        let mut decoder = Decoder::default();
+        let Answering { provider, mut body, stamp, .. } = answering;
+        let mut decoder = Decoder::new(&provider, stamp);
         let mut over = None;
         if let Some(round) = record.run.rounds.last_mut()
             && let Some(tally) = &mut round.tally

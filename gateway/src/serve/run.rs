@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
-use crate::provider;
+use crate::provider::{self, Endpoint};
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
 use crate::targets::{Target, Targets};
@@ -50,8 +50,10 @@ pub(super) struct Run<'r> {
     offer: Bytes,
     system: Option<Bytes>,
     talk: Talk,
-    /// The messages of earlier rounds as they are appended to the transcript, each with its comma.
-    added: Vec<Bytes>,
+    /// The transcript of the next call, as the inside of its list: what the caller sent, then what earlier rounds added.
+    messages: Vec<Bytes>,
+    /// How many messages of earlier rounds are in it.
+    added: usize,
     outlet: Outlet,
     screen: Screen,
     last: Last,
@@ -106,7 +108,8 @@ impl<'r> Run<'r> {
             screen: Screen::new(outlet.clone(), object::quoted(&request.model)),
             system: prepared.system(model_label(config, model.name.as_str())).cloned(),
             request_timeout: config.server.request_timeout,
-            added: Vec::new(),
+            messages: request.transcript().to_vec(),
+            added: 0,
             last: Last::Nothing,
             gateway,
             headers,
@@ -126,9 +129,10 @@ impl<'r> Run<'r> {
 
     /// Asks the model, hears it out, and tells the talk what it said.
     pub(super) async fn ask(&mut self, round: Round) -> Result<(), Failure> {
-        for message in &self.talk.added()[self.added.len()..] {
-            self.added.push(Bytes::from(format!(",{message}")));
+        for message in &self.talk.added()[self.added..] {
+            self.messages.push(Bytes::from(format!(",{message}")));
         }
+        self.added = self.talk.added().len();
         self.record.run.asked += 1;
         let attempts = self.record.run.rounds.len();
         let in_force = self.gateway.in_force();
@@ -142,7 +146,7 @@ impl<'r> Run<'r> {
 
     async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
         let (begin_by, output_limit) = (self.begin_by(round), self.request.output_limit(&self.model.params));
-        let Self { request, model, system, offer, added, outlet, .. } = self;
+        let Self { request, model, system, offer, messages, outlet, .. } = self;
         let ask = Ask {
             net: &self.gateway.net,
             tokens: &self.gateway.tokens,
@@ -151,12 +155,13 @@ impl<'r> Run<'r> {
             outlet,
             run: &self.facts,
             headers: self.headers,
+            endpoint: Endpoint::Chat,
             stream: request.stream,
             begin_by,
             output_limit,
             answers: request.answers,
         };
-        let compose = |target: &Target, lowered| request.compose(&splice(target, model, system, offer, lowered), round, added);
+        let compose = |target: &Target, lowered| request.compose(&splice(target, model, system, offer, lowered), round, messages);
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
         let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
@@ -218,7 +223,8 @@ impl<'r> Run<'r> {
     pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
         let target = self.targets.current();
         let splice = splice(target, &self.model, &self.system, &self.offer, None);
-        let body = Bytes::from(self.request.compose(&splice, Round::First, &[]).concat());
+        let body = Bytes::from(self.request.compose(&splice, Round::First, &self.messages).concat());
+        let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
         let order = Order {
             tokens: &self.gateway.tokens,
             in_force: &self.gateway.in_force(),
@@ -228,7 +234,8 @@ impl<'r> Run<'r> {
             answers: self.request.answers,
         };
         let estimate = order.exact(true).await;
-        let upstream: Box<RawValue> = serde_json::from_slice(&body).map_err(|_| Failure::Internal("a dry run"))?;
+        let sent = encoded.body.pieces().concat();
+        let upstream: Box<RawValue> = serde_json::from_slice(&sent).map_err(|_| Failure::Internal("a dry run"))?;
         let answer = json!({
             "object": "toolgate.dry_run",
             "model": self.request.model,
@@ -251,8 +258,8 @@ impl<'r> Run<'r> {
     }
 
     async fn read(&mut self, answering: Answering, round: Round) -> Result<(), Failure> {
-        let Answering { asked, headers, provider, body, .. } = answering;
-        let read = hearing::read(&provider, body, self.begin_by(round)).await;
+        let Answering { asked, headers, provider, body, stamp, .. } = answering;
+        let read = hearing::read(&provider, body, stamp, self.begin_by(round)).await;
         let reply = match hearing::settled(self.gateway, self.record, asked, read).await {
             Ok(reply) => reply,
             Err(failure) => return self.out_of_time(failure),
@@ -341,6 +348,7 @@ fn splice<'s>(
         params: &model.params,
         tools: offer.clone(),
         output_limit: lowered.map(|tokens| OutputLimit { member, tokens }),
+        closes_with_tools: provider::closes_with_tools(&target.provider),
     }
 }
 

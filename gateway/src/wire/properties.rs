@@ -161,10 +161,12 @@ fn composes(body: &str, round: Round, (tools, system, added, params): (bool, boo
         params: &params,
         tools: if tools && !request.own_tools { Bytes::from_static(br#"[{"offered":1}]"#) } else { Bytes::new() },
         output_limit: None,
+        closes_with_tools: false,
     };
     let added: Vec<Value> = (0..added).map(|at| json!({ "added": at })).collect();
-    let spliced: Vec<Bytes> = added.iter().map(|message| Bytes::from(format!(",{message}"))).collect();
-    let sent = String::from_utf8(request.compose(&splice, round, &spliced).concat()).unwrap();
+    let mut messages = request.transcript().to_vec();
+    messages.extend(added.iter().map(|message| Bytes::from(format!(",{message}"))));
+    let sent = String::from_utf8(request.compose(&splice, round, &messages).concat()).unwrap();
     let take_apart = |(key, value): (String, String)| {
         let value = if key == "\"messages\"" { items(&value) } else { vec![value] };
         (key, value)
@@ -263,8 +265,16 @@ fn history(arguments: &[Option<&str>], blank: &str, arguments_first: bool, in_on
 }
 
 fn mends(body: &str) {
-    let splice = Splice { upstream_model: "m", system: None, params: &Map::new(), tools: Bytes::new(), output_limit: None };
-    let sent = Request::parse(&Bytes::from(body.to_owned())).unwrap().compose(&splice, Round::First, &[]).concat();
+    let splice = Splice {
+        upstream_model: "m",
+        system: None,
+        params: &Map::new(),
+        tools: Bytes::new(),
+        output_limit: None,
+        closes_with_tools: false,
+    };
+    let request = Request::parse(&Bytes::from(body.to_owned())).unwrap();
+    let sent = request.compose(&splice, Round::First, request.transcript()).concat();
     let mut expected: Value = serde_json::from_str(body).unwrap();
     for message in expected["messages"].as_array_mut().unwrap() {
         for call in message["tool_calls"].as_array_mut().unwrap() {

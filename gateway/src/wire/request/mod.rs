@@ -82,14 +82,19 @@ impl Request {
         OUTPUT_LIMITS.iter().filter_map(|name| params.get(*name)?.as_u64()).max()
     }
 
-    /// The request for one round: the caller's own with the model's name, the system text, the offered tools and the messages of earlier
-    /// rounds in it. The transcript's bytes are not copied.
-    pub fn compose(&self, splice: &Splice<'_>, round: Round, added: &[Bytes]) -> Vec<Bytes> {
-        let mut parts = Vec::with_capacity(6 + added.len());
+    /// The transcript as the caller sent it: the inside of its list of messages, in slices.
+    pub fn transcript(&self) -> &[Bytes] {
+        &self.transcript
+    }
+
+    /// The request for one round: the caller's own with the model's name, the system text, the offered tools, and `messages` (the inside of the
+    /// list) in place of its transcript. Their bytes are not copied.
+    pub fn compose(&self, splice: &Splice<'_>, round: Round, messages: &[Bytes]) -> Vec<Bytes> {
+        let mut parts = Vec::with_capacity(5 + messages.len());
         let mut text = BytesMut::with_capacity(512);
         text.put_u8(b'{');
         for (key, value) in &self.members {
-            self.put_member(&mut text, &mut parts, (key, value), splice, round, added);
+            self.put_member(&mut text, &mut parts, (key, value), splice, round, messages);
         }
         self.put_defaults(&mut text, splice, round);
         if let Some(limit) = splice.output_limit {
@@ -98,7 +103,10 @@ impl Request {
         if self.stream && !self.has("stream_options") {
             put(&mut text, b"\"stream_options\"", br#"{"include_usage":true}"#);
         }
-        if !splice.tools.is_empty() && round != Round::Closing {
+        if splice.has_tools(round) {
+            if round == Round::Closing {
+                put(&mut text, b"\"tool_choice\"", b"\"none\"");
+            }
             put(&mut text, b"\"tools\"", b"");
             parts.push(text.split().freeze());
             parts.push(splice.tools.clone());
@@ -115,7 +123,7 @@ impl Request {
         (key, value): (&Bytes, &Bytes),
         splice: &Splice<'_>,
         round: Round,
-        added: &[Bytes],
+        messages: &[Bytes],
     ) {
         match Place::of(key) {
             Place::Model if splice.upstream_model != self.model => {
@@ -128,8 +136,7 @@ impl Request {
                     text.put_u8(b',');
                 }
                 parts.push(text.split().freeze());
-                parts.extend(self.transcript.iter().cloned());
-                parts.extend(added.iter().cloned());
+                parts.extend(messages.iter().cloned());
                 text.put_u8(b']');
             }
             Place::StreamOptions if self.stream => put(text, key, with_usage(value).as_bytes()),
@@ -206,6 +213,14 @@ pub struct Splice<'s> {
     pub tools: Bytes,
     /// How long the answer may be, where neither the caller nor the model's `params` say so.
     pub output_limit: Option<OutputLimit>,
+    /// Whether the closing call keeps the tools, and forbids them.
+    pub closes_with_tools: bool,
+}
+
+impl Splice<'_> {
+    fn has_tools(&self, round: Round) -> bool {
+        !self.tools.is_empty() && (round != Round::Closing || self.closes_with_tools)
+    }
 }
 
 /// How long an answer may be.
@@ -277,9 +292,12 @@ mod tests {
             params: &params,
             tools: Bytes::copy_from_slice(tools.as_bytes()),
             output_limit: None,
+            closes_with_tools: false,
         };
-        let added: Vec<Bytes> = added.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())).collect();
-        let whole: Vec<u8> = parse(body).unwrap().compose(&splice, round, &added).iter().flat_map(|part| part.to_vec()).collect();
+        let request = parse(body).unwrap();
+        let mut messages = request.transcript().to_vec();
+        messages.extend(added.iter().map(|text| Bytes::copy_from_slice(text.as_bytes())));
+        let whole: Vec<u8> = request.compose(&splice, round, &messages).iter().flat_map(|part| part.to_vec()).collect();
         String::from_utf8(whole).unwrap()
     }
 
@@ -337,8 +355,15 @@ mod tests {
             let request = parse(&format!(r#"{{"messages":[1],"model":"m"{members}}}"#)).unwrap();
             let params = params(params_text);
             assert_eq!(request.output_limit(&params), limit, "{members} {params_text}");
-            let splice = Splice { upstream_model: "m", system: None, params: &params, tools: Bytes::new(), output_limit: None };
-            let body = String::from_utf8(request.compose(&splice, Round::First, &[]).concat()).unwrap();
+            let splice = Splice {
+                upstream_model: "m",
+                system: None,
+                params: &params,
+                tools: Bytes::new(),
+                output_limit: None,
+                closes_with_tools: false,
+            };
+            let body = String::from_utf8(request.compose(&splice, Round::First, request.transcript()).concat()).unwrap();
             let rest = body.strip_prefix(r#"{"messages":[1],"model":"m""#).unwrap();
             assert_eq!(rest, if sent.is_empty() { "}".to_owned() } else { format!(",{sent}}}") }, "{members}");
         }
