@@ -168,6 +168,9 @@ async fn hear(stream: &mut (impl AsyncRead + Unpin), enough: impl Fn(&[u8]) -> b
 fn complete(request: &[u8]) -> bool {
     let Some(head) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
     let text = String::from_utf8_lossy(&request[..head]).to_ascii_lowercase();
+    if text.contains("transfer-encoding: chunked") {
+        return request.ends_with(b"0\r\n\r\n");
+    }
     let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     request.len() >= head + 4 + length
 }

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,8 +20,8 @@ use super::answer::{Answer, AnswerBody};
 use super::dial::Stream;
 use super::error::NetError;
 use super::nudge::Nudge;
+use super::outgoing::{Outgoing, Pulse};
 use super::pool::Shelf;
-use super::segments::Segments;
 
 /// The longest head of an answer, in bytes.
 const LONGEST_HEAD: usize = 32 * 1024;
@@ -33,8 +33,8 @@ const LARGEST_READ: usize = 32 * 1024;
 #[derive(Debug)]
 pub(super) struct Link {
     /// `None` once it has ended. Dropping it closes the socket, and hands back a request that it has not begun to write.
-    codec: Option<Connection<TokioIo<Stream>, Segments>>,
-    sender: SendRequest<Segments>,
+    codec: Option<Connection<TokioIo<Stream>, Outgoing>>,
+    sender: SendRequest<Outgoing>,
     nudge: Nudge,
     alarm: Alarm,
     /// Where it goes back to; `None` while it is there, so that a pool that is dropped closes its connections.
@@ -45,7 +45,7 @@ pub(super) struct Link {
 /// Why an exchange has no answer.
 pub(super) enum Lost {
     /// The connection was closed before anything was written: the request is as it was.
-    Unsent(Box<Request<Segments>>),
+    Unsent(Box<Request<Outgoing>>),
     /// It failed.
     Failed(NetError),
 }
@@ -77,14 +77,15 @@ impl Link {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(super) async fn exchange(mut self: Box<Self>, request: Request<Segments>, within: Duration) -> Result<Answer, Lost> {
+    pub(super) async fn exchange(mut self: Box<Self>, request: Request<Outgoing>, within: Duration) -> Result<Answer, Lost> {
         self.alarm.set(Instant::now() + within);
+        let (pulse, mut beats) = (request.body().pulse(), 0);
         let mut reply = std::pin::pin!(self.sender.try_send_request(request));
         let outcome = std::future::poll_fn(|cx| {
             self.drive(cx);
             match reply.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-                Poll::Pending => self.alarm.poll(cx).map(|()| None),
+                Poll::Pending => self.poll_patience(within, pulse.as_deref(), &mut beats, cx).map(|()| None),
             }
         });
         match outcome.await {
@@ -94,6 +95,18 @@ impl Link {
                 Some(request) => Lost::Unsent(Box::new(request)),
                 None => Lost::Failed(self.cause(&error.into_error())),
             }),
+        }
+    }
+
+    /// Ready when the server has been silent for too long. While it is still taking a body, or the body's sender is the one who is slow, its
+    /// time has not begun.
+    fn poll_patience(&mut self, within: Duration, pulse: Option<&Pulse>, beats: &mut u64, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.alarm.poll(cx));
+            if !pulse.is_some_and(|pulse| pulse.has_moved(beats)) {
+                return Poll::Ready(());
+            }
+            self.alarm.set(Instant::now() + within);
         }
     }
 

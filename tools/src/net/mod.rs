@@ -10,6 +10,7 @@ mod error;
 pub mod headers;
 mod link;
 mod nudge;
+mod outgoing;
 mod pool;
 mod segments;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use self::answer::{Answer, AnswerBody};
 use self::dial::Dialer;
 pub use self::error::NetError;
 use self::link::{Link, Lost};
+pub use self::outgoing::{BrokenOff, Coming, Outgoing, Source};
 use self::pool::Pool;
 pub use self::segments::Segments;
 
@@ -57,7 +59,8 @@ impl Net {
     ///
     /// # Errors
     /// See [`NetError`].
-    pub async fn send(&self, to: &Origin, mut request: Request<Segments>, patience: Patience) -> Result<Answer, NetError> {
+    pub async fn send(&self, to: &Origin, request: Request<impl Into<Outgoing>>, patience: Patience) -> Result<Answer, NetError> {
+        let mut request = request.map(Into::into);
         let shelf = self.pool.shelf(to);
         request.headers_mut().insert(HOST, shelf.host());
         while let Some(link) = shelf.take() {
