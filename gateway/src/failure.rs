@@ -240,6 +240,12 @@ impl From<Refused> for Failure {
     }
 }
 
+impl From<crate::wire::history::Break> for Failure {
+    fn from(fault: crate::wire::history::Break) -> Self {
+        Self::InvalidRequest("messages", format!("cannot be sent on: {fault}"))
+    }
+}
+
 impl From<crate::wire::request::BadRequest> for Failure {
     fn from(bad: crate::wire::request::BadRequest) -> Self {
         use crate::wire::request::BadRequest;

@@ -32,7 +32,7 @@ use crate::telemetry::metrics::model_label;
 use crate::trace::{Status, usd, verdict_json};
 use crate::upstream::{Answering, Ask, Books, NoAnswer};
 use crate::wire::request::{OutputLimit, ToolChoice};
-use crate::wire::{Reply, Request, Round, Splice, object};
+use crate::wire::{History, Reply, Request, Round, Splice, object};
 
 /// What the closing call of a run has left when the run's own time is over.
 const CLOSING_TIME: Duration = Duration::from_secs(30);
@@ -82,6 +82,7 @@ impl<'r> Run<'r> {
         record: &'r mut Recording,
     ) -> Result<Self, Failure> {
         let InForce { config, prepared, .. } = in_force;
+        request.history().map_or(Ok(()), History::check)?;
         let targets = Targets::of(config, &model);
         let requested = if leaves_no_room(&request, record) { Requested::nothing() } else { wishes.requested.clone() };
         let facts = RunFacts {

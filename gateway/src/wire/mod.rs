@@ -6,6 +6,7 @@
 pub mod call;
 pub mod chunk;
 pub mod finish;
+pub mod history;
 mod mend;
 pub mod message;
 pub mod object;
@@ -20,6 +21,7 @@ pub mod usage;
 pub use call::CallParts;
 pub use chunk::Chunk;
 pub use finish::Finish;
+pub use history::History;
 pub use reply::Reply;
 pub use request::{Request, Round, Splice};
 pub use usage::Usage;

@@ -22,6 +22,26 @@ pub(super) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     (scanner.at == text.len()).then_some(members)
 }
 
+/// Where the values stand that the text is: one after another, with commas between; none where it is blank. `None`: it is something else.
+pub(super) fn values(text: &str) -> Option<Vec<Range>> {
+    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0 };
+    let mut values = Vec::with_capacity(8);
+    scanner.space();
+    while scanner.at < text.len() {
+        let value = scanner.at;
+        scanner.value(1)?;
+        values.push(value..scanner.at);
+        scanner.space();
+        if scanner.at == text.len() {
+            return Some(values);
+        }
+        scanner.byte(b',')?;
+        scanner.space();
+    }
+    // After a comma something must come.
+    values.is_empty().then_some(values)
+}
+
 type Range = std::ops::Range<usize>;
 
 struct Scanner<'t> {
@@ -240,6 +260,26 @@ mod tests {
         }
         assert_eq!(members(&deep(126)), expected(&deep(126)));
         assert!(members(&deep(126)).is_some() && members(&deep(127)).is_none() && members(&deep(100_000)).is_none());
+    }
+
+    #[test]
+    fn values_with_commas_between() {
+        let table = [
+            ("", Some(vec![])),
+            (" \n", Some(vec![])),
+            ("1", Some(vec!["1"])),
+            (r#" {"a":[1,2]} , "b,c" ,[] "#, Some(vec![r#"{"a":[1,2]}"#, r#""b,c""#, "[]"])),
+            ("1,", None),
+            (",1", None),
+            ("1 2", None),
+            ("1,,2", None),
+            ("[1", None),
+            ("1]", None),
+        ];
+        for (text, expected) in table {
+            let found = values(text).map(|values| values.into_iter().map(|value| &text[value]).collect::<Vec<_>>());
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     proptest! {

@@ -5,7 +5,8 @@ mod reading;
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value};
 
-use self::reading::{Known, slice, transcript};
+use self::reading::{Known, Transcript, slice, transcript};
+use super::history::History;
 use super::object::{self, Edit, spells};
 
 /// A chat completion as a caller sent it. Its transcript and whatever else is not interpreted are slices of the body that came.
@@ -27,7 +28,7 @@ pub struct Request {
     /// The `functions` of old.
     pub legacy_functions: bool,
     members: Vec<(Bytes, Bytes)>,
-    transcript: Vec<Bytes>,
+    transcript: Transcript,
 }
 
 /// What the caller wants done about tools in the first round.
@@ -82,9 +83,14 @@ impl Request {
         OUTPUT_LIMITS.iter().filter_map(|name| params.get(*name)?.as_u64()).max()
     }
 
-    /// The transcript as the caller sent it: the inside of its list of messages, in slices.
+    /// The transcript as the caller sent it: the inside of its list of messages, in slices of whole messages.
     pub fn transcript(&self) -> &[Bytes] {
-        &self.transcript
+        &self.transcript.segments
+    }
+
+    /// The same message by message; `None`: nothing in it has to do with tools.
+    pub fn history(&self) -> Option<&History> {
+        self.transcript.history.as_ref()
     }
 
     /// The request for one round: the caller's own with the model's name, the system text, the offered tools, and `messages` (the inside of the

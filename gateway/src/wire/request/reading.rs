@@ -4,13 +4,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{BadRequest, ToolChoice};
-use crate::wire::object::{self, Members, as_str, range_of, spells, string};
+use crate::wire::history::{Entry, History};
+use crate::wire::object::{self, Members, Patches, as_str, range_of, spells, string};
 use crate::wire::scan;
 
 /// The members of a body, raw keys and raw values.
@@ -139,27 +140,51 @@ fn whole(raw: &str) -> Option<u64> {
     Some(number.ceil() as u64)
 }
 
-/// The inside of the `messages` list, in as many slices as empty call arguments make necessary: they go on as `{}`, since providers refuse
-/// a history whose arguments are no JSON.
-pub(super) fn transcript(body: &Bytes, list: &str) -> Result<Vec<Bytes>, BadRequest> {
+/// A transcript as it came.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    /// The inside of the `messages` list: in one piece, but for messages with empty call arguments. Those go on as `{}`, since providers
+    /// refuse a history whose arguments are no JSON.
+    pub(super) segments: Vec<Bytes>,
+    /// Message by message, where tools are in it.
+    pub(super) history: Option<History>,
+}
+
+/// Reads the `messages` list. What has nothing to do with tools is not looked at.
+pub(super) fn transcript(body: &Bytes, list: &str) -> Result<Transcript, BadRequest> {
     let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).map(str::trim);
     let inner = inner.ok_or(BadRequest::Member("messages", "must be a list of messages"))?;
     if inner.is_empty() {
         return Err(BadRequest::Member("messages", "must hold at least one message"));
     }
-    let mut slices = Vec::with_capacity(1);
-    let offset = range_of(list.as_bytes(), inner).start;
-    let mut at = 0;
-    if memmem::find(inner.as_bytes(), b"\"tool_calls\"").is_some() {
-        for (place, text) in empty_arguments(list)? {
-            let place = place.start - offset..place.end - offset;
-            slices.push(slice(body, &inner[at..place.start]));
-            slices.push(Bytes::from(text));
-            at = place.end;
-        }
+    let whole = slice(body, inner);
+    // The beginning of `tool_calls` and of `tool_call_id`.
+    if memmem::find(inner.as_bytes(), b"\"tool_call").is_none() {
+        return Ok(Transcript { segments: vec![whole], history: None });
     }
-    slices.push(slice(body, &inner[at..]));
-    Ok(slices)
+    let unreadable = |_| BadRequest::Member("messages", "must be objects, with `tool_calls` as the API has them");
+    let mut history = History::read(std::slice::from_ref(&whole)).map_err(unreadable)?;
+    let segments = mended(&whole, &mut history)?;
+    Ok(Transcript { segments, history: Some(history) })
+}
+
+/// The transcript in as many slices as mended messages make necessary.
+fn mended(whole: &Bytes, history: &mut History) -> Result<Vec<Bytes>, BadRequest> {
+    let mut segments = Vec::with_capacity(1);
+    let mut at = 0;
+    for entry in history.entries.iter_mut().filter(|entry| !entry.calls.is_empty()) {
+        let Some(message) = with_arguments(entry) else { continue };
+        let text = std::str::from_utf8(&entry.bytes).unwrap_or_default();
+        let place = object::range_of(whole, text);
+        segments.push(whole.slice(at..place.start));
+        at = place.end;
+        // Where its arguments stand is another place now.
+        *entry = Entry::read(message).map_err(|_| BadRequest::Member("messages", "must be objects"))?;
+        segments.push(entry.bytes.clone());
+    }
+    segments.push(whole.slice(at..));
+    segments.retain(|segment| !segment.is_empty());
+    Ok(segments)
 }
 
 #[derive(Deserialize)]
@@ -182,18 +207,24 @@ struct Function<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Where a history's call arguments are empty, `null`, missing or no string, and what must stand there.
-fn empty_arguments(list: &str) -> Result<Vec<(Range<usize>, String)>, BadRequest> {
-    let messages: Vec<Message<'_>> = serde_json::from_str(list)
-        .map_err(|_| BadRequest::Member("messages", "must be objects, with `tool_calls` as the API has them"))?;
-    let calls = messages.into_iter().filter_map(|message| message.tool_calls).flatten();
-    let functions = calls.filter_map(|call| call.function);
-    Ok(functions.filter_map(|function| mended(list, &function)).collect())
+/// The message with `{}` for arguments that are empty, `null` or missing, and a text for those that are none. `None`: it needs no change.
+fn with_arguments(entry: &Entry) -> Option<Bytes> {
+    let message: Message<'_> = serde_json::from_slice(&entry.bytes).ok()?;
+    let functions = message.tool_calls.into_iter().flatten().filter_map(|call| call.function);
+    let mut patches = Patches::default();
+    functions.filter_map(|function| missing(&entry.bytes, &function)).for_each(|(place, text)| patches.replace(place, text));
+    if patches.is_empty() {
+        return None;
+    }
+    let mut text = BytesMut::with_capacity(entry.bytes.len() + 64);
+    patches.apply(&entry.bytes, &mut text);
+    Some(text.freeze())
 }
 
-fn mended(list: &str, function: &Function<'_>) -> Option<(Range<usize>, String)> {
+/// Where arguments are to be put, and which.
+fn missing(message: &[u8], function: &Function<'_>) -> Option<(Range<usize>, String)> {
     let Some(arguments) = function.arguments else {
-        let after = range_of(list.as_bytes(), function.name?.get()).end;
+        let after = range_of(message, function.name?.get()).end;
         return Some((after..after, r#","arguments":"{}""#.to_owned()));
     };
     let text = match arguments.get() {
@@ -202,7 +233,7 @@ fn mended(list: &str, function: &Function<'_>) -> Option<(Range<usize>, String)>
         _ if as_str(arguments).is_some_and(|text| text.trim().is_empty()) => "{}".to_owned(),
         _ => return None,
     };
-    Some((range_of(list.as_bytes(), arguments.get()), object::quoted(&text)))
+    Some((range_of(message, arguments.get()), object::quoted(&text)))
 }
 
 /// A part of the body, which shares its bytes.
