@@ -7,8 +7,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use crate::config::SHOP;
+use crate::dialect::Dialect;
 use crate::reply::{Step, pieces};
-use crate::scenario::{Ask, Mode};
+use crate::scenario::{Ask, Mode, Reply};
 use crate::stage::Stage;
 use crate::wire::{Head, Reader};
 
@@ -67,7 +68,7 @@ impl Ask {
     /// What is sent in this mode, packet by packet.
     pub fn steps(&self, mode: Mode) -> Vec<Step> {
         if let Some(raw) = &self.raw {
-            return pieces(&raw.to_vec(), |bytes| bytes);
+            return pieces(&raw.to_vec(), &mut Dialect::OpenAi.teller(&Reply::default(), false), |bytes| bytes);
         }
         let path = self.get.as_deref().or(self.path.as_deref()).unwrap_or("/v1/chat/completions");
         let method = self.method.as_deref().unwrap_or(if self.get.is_some() { "GET" } else { "POST" });

@@ -6,13 +6,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::{fill, merge};
+use crate::dialect::Dialect;
 use crate::scenario::{Mode, Scenario, both};
 use crate::services;
 
 /// A case: one test of the runner.
 #[derive(Clone)]
 pub struct Case {
-    /// `area::file::variant::mode`, and `::shared` where others share its stores.
+    /// `area::file::variant::mode`, `::anthropic` and so on where the model speaks that, and `::shared` where others share its stores.
     pub name: String,
     /// Where it is written.
     pub file: PathBuf,
@@ -22,6 +23,8 @@ pub struct Case {
     pub mode: Mode,
     /// Where it counts and writes down.
     pub stores: Stores,
+    /// What the model speaks.
+    pub dialect: Dialect,
     /// It is not played, because what it shows is not built yet, or because what it needs is not at hand.
     pub is_pending: bool,
 }
@@ -58,6 +61,14 @@ impl Case {
             let over = variants.as_ref().and_then(|all| all.get(variant)).cloned();
             merge_scenario(&mut whole, over.ok_or_else(|| format!("no variant {variant}"))?);
         }
+        for dialect in [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama, Dialect::Mistral] {
+            let over = whole.remove(dialect.as_str()).filter(|_| dialect == self.dialect);
+            // What holds for all that are translated comes first.
+            let shared = (dialect == self.dialect).then(|| whole.remove("translated")).flatten();
+            for over in shared.filter(|_| dialect.is_translated()).into_iter().chain(over) {
+                merge_scenario(&mut whole, over);
+            }
+        }
         let (plain, streamed) = (whole.remove("plain"), whole.remove("streamed"));
         if let Some(over) = if self.mode == Mode::Plain { plain } else { streamed } {
             merge_scenario(&mut whole, over);
@@ -87,18 +98,26 @@ pub fn cases(folder: &Path, only: Option<&str>) -> Result<Vec<Case>, String> {
             Some(Value::Object(variants)) => variants.keys().cloned().map(Some).collect(),
             _ => vec![None],
         };
-        let is_pending = whole.contains_key("pending");
         for variant in variants {
+            let of_variant = variant.as_deref().and_then(|variant| whole["variants"][variant].get("pending"));
+            let is_pending = of_variant.or_else(|| whole.get("pending")).is_some();
             let named = variant.iter().fold(name.clone(), |name, variant| format!("{name}::{variant}"));
             let modes = modes(&whole, variant.as_deref());
             for mode in modes.clone() {
                 // Where it is counted has nothing to do with how it is told: once with the shared ones is enough.
                 let once = |stores: &Stores| *stores == Stores::Own || Some(&mode) == modes.first();
                 for stores in stores(&whole, &name).into_iter().filter(once) {
-                    let shared = if stores == Stores::Shared { "::shared" } else { "" };
-                    let name = format!("{named}::{}{shared}", mode.as_str());
-                    let is_pending = is_pending || (stores == Stores::Shared && !services::are_at_hand());
-                    all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, stores, is_pending });
+                    for dialect in dialects(&whole, variant.as_deref()) {
+                        // Money is counted alike in all of them.
+                        if stores == Stores::Shared && dialect != Dialect::OpenAi {
+                            continue;
+                        }
+                        let shared = if stores == Stores::Shared { "::shared" } else { "" };
+                        let spoken = if dialect == Dialect::OpenAi { String::new() } else { format!("::{}", dialect.as_str()) };
+                        let name = format!("{named}::{}{spoken}{shared}", mode.as_str());
+                        let is_pending = is_pending || (stores == Stores::Shared && !services::are_at_hand());
+                        all.push(Case { name, file: file.clone(), variant: variant.clone(), mode, stores, dialect, is_pending });
+                    }
                 }
             }
         }
@@ -110,6 +129,12 @@ fn modes(whole: &Map<String, Value>, variant: Option<&str>) -> Vec<Mode> {
     let own = variant.and_then(|variant| whole["variants"][variant].get("modes"));
     let written = own.or_else(|| whole.get("modes")).cloned();
     written.and_then(|modes| serde_json::from_value(modes).ok()).unwrap_or_else(both)
+}
+
+fn dialects(whole: &Map<String, Value>, variant: Option<&str>) -> Vec<Dialect> {
+    let own = variant.and_then(|variant| whole["variants"][variant].get("dialects"));
+    let written = own.or_else(|| whole.get("dialects")).cloned();
+    written.and_then(|dialects| serde_json::from_value(dialects).ok()).unwrap_or_else(|| vec![Dialect::OpenAi])
 }
 
 fn stores(whole: &Map<String, Value>, name: &str) -> Vec<Stores> {

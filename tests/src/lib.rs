@@ -8,6 +8,7 @@
 pub mod caller;
 pub mod cases;
 pub mod config;
+pub mod dialect;
 pub mod gateway;
 mod judge;
 pub mod ledger;

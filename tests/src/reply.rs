@@ -1,8 +1,9 @@
 //! A scripted reply as bytes on the wire: a message becomes a JSON completion or a stream, as the request asks; what is scripted byte by byte
 //! stays as it is.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::dialect::{self, Dialect, Teller};
 use crate::scenario::{Act, Call, Cut, Piece, Reply};
 
 /// What is done on the connection, in order.
@@ -26,37 +27,46 @@ pub struct Rendered {
     pub reusable: bool,
 }
 
-/// Renders a reply to a request with this body.
-pub fn render(reply: &Reply, request: &[u8]) -> Rendered {
+/// Renders a reply to a request to this path, with this body.
+pub fn render(reply: &Reply, target: &str, request: &[u8]) -> Rendered {
+    let dialect = Dialect::of(target);
     if let Some(raw) = &reply.raw {
-        return Rendered { steps: pieces(&raw.to_vec(), |bytes| bytes), reusable: false };
+        return Rendered { steps: pieces(&raw.to_vec(), &mut dialect.teller(reply, false), |bytes| bytes), reusable: false };
     }
     let request: Value = serde_json::from_slice(request).unwrap_or_default();
     if let Some(sse) = &reply.sse {
-        return streamed(reply, pieces(&sse.to_vec(), chunk));
+        return streamed(reply, dialect, pieces(&sse.to_vec(), &mut dialect.teller(reply, false), chunk));
     }
+    if let Some(message) = &reply.error {
+        let status = reply.status.unwrap_or(500);
+        return whole(reply, status, "application/json", dialect.error(status, message).to_string().into_bytes());
+    }
+    let status = reply.status.unwrap_or(200);
     if !reply.is_message() {
         let (kind, body) = match (&reply.json, &reply.text) {
             (Some(json), _) => ("application/json", json.to_string()),
             (_, Some(text)) => ("text/plain", text.clone()),
             _ => ("application/json", json!({"ok": true}).to_string()),
         };
-        return whole(reply, kind, body.into_bytes());
+        return whole(reply, status, kind, body.into_bytes());
     }
-    if request["stream"] == true {
-        let events = events(reply, request["stream_options"]["include_usage"] == true);
-        return streamed(reply, events.into_iter().map(|event| Step::Send(chunk(event.into_bytes()))).collect());
+    if dialect.is_streamed(target, &request) {
+        let teller = dialect.teller(reply, request["stream_options"]["include_usage"] == true);
+        let events = events(reply, dialect, teller);
+        return streamed(reply, dialect, events.into_iter().map(|event| Step::Send(chunk(event.into_bytes()))).collect());
     }
-    whole(reply, "application/json", completion(reply).to_string().into_bytes())
+    whole(reply, status, "application/json", dialect.whole(reply).to_string().into_bytes())
 }
 
 impl Reply {
-    fn is_message(&self) -> bool {
-        self.content.is_some() || !self.calls.is_empty() || !self.message.is_empty() || self.finish.is_some()
+    /// Whether the model says something in it, in no matter which dialect.
+    pub(crate) fn is_message(&self) -> bool {
+        let says = self.content.is_some() || self.reasoning.is_some() || !self.thoughts.is_empty();
+        says || !self.calls.is_empty() || !self.message.is_empty() || self.finish.is_some()
     }
 
     /// The calls one by one.
-    fn each_call(&self) -> Vec<Call> {
+    pub(crate) fn each_call(&self) -> Vec<Call> {
         let numbered = |call: &Call, number: usize| {
             let mut call = call.clone();
             let text = |value: Value| serde_json::from_str(&value.to_string().replace('#', &number.to_string())).unwrap_or(value);
@@ -72,7 +82,8 @@ impl Reply {
             .collect()
     }
 
-    fn finish_reason(&self) -> Value {
+    /// In OpenAI's words.
+    pub(crate) fn finish_reason(&self) -> Value {
         match self.finish.as_deref() {
             Some("null") => Value::Null,
             Some(reason) => json!(reason),
@@ -80,7 +91,8 @@ impl Reply {
         }
     }
 
-    fn usage_object(&self) -> Option<Value> {
+    /// In OpenAI's form.
+    pub(crate) fn usage_object(&self) -> Option<Value> {
         match &self.usage {
             None => Some(usage(10, 5)),
             Some(Value::String(word)) if word == "none" => None,
@@ -90,12 +102,27 @@ impl Reply {
     }
 }
 
+impl Call {
+    /// Its id: the number `at` in its reply stands for one that is not written.
+    pub(crate) fn id_at(&self, at: usize) -> String {
+        self.id.clone().unwrap_or_else(|| format!("c{}", at + 1))
+    }
+
+    /// Its arguments as text; `None` where there are none.
+    pub(crate) fn arguments_text(&self) -> Option<String> {
+        match self.arguments_as_is.as_ref().or(self.arguments.as_ref())? {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+}
+
 fn usage(prompt: u64, completion: u64) -> Value {
     json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion})
 }
 
-fn whole(reply: &Reply, kind: &str, body: Vec<u8>) -> Rendered {
-    let status = reply.status.unwrap_or(200);
+fn whole(reply: &Reply, status: u16, kind: &str, body: Vec<u8>) -> Rendered {
     let mut head = head(reply, status, kind);
     if status == 204 {
         return Rendered { steps: vec![Step::Send((head + "\r\n").into_bytes())], reusable: true };
@@ -110,8 +137,8 @@ fn whole(reply: &Reply, kind: &str, body: Vec<u8>) -> Rendered {
     Rendered { steps: vec![Step::Send(bytes), Step::Pause(20), Step::Cut(cut)], reusable: false }
 }
 
-fn streamed(reply: &Reply, body: Vec<Step>) -> Rendered {
-    let head = head(reply, reply.status.unwrap_or(200), "text/event-stream") + "transfer-encoding: chunked\r\n\r\n";
+fn streamed(reply: &Reply, dialect: Dialect, body: Vec<Step>) -> Rendered {
+    let head = head(reply, reply.status.unwrap_or(200), dialect.stream_type()) + "transfer-encoding: chunked\r\n\r\n";
     let mut steps = vec![Step::Send(head.into_bytes())];
     steps.extend(body);
     match reply.cut {
@@ -146,27 +173,37 @@ fn chunk(bytes: Vec<u8>) -> Vec<u8> {
     framed
 }
 
-/// The scripted pieces as steps: text up to a `‖` is a packet of its own, and so are bytes in hexadecimal.
-pub fn pieces(pieces: &[Piece], frame: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Step> {
+/// The scripted pieces as steps: text up to a `‖` is a packet of its own, and so are bytes in hexadecimal, and what is said in a dialect.
+pub fn pieces(pieces: &[Piece], teller: &mut Teller, frame: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<Step> {
     let mut steps = Vec::new();
     for piece in pieces {
-        match piece {
+        let said = match piece {
             Piece::Text(text) => {
                 let packets = text.split('‖').filter(|packet| !packet.is_empty());
                 steps.extend(packets.map(|packet| Step::Send(frame(packet.as_bytes().to_vec()))));
+                continue;
             }
-            Piece::Other(Act::Delta(delta)) => {
-                steps.push(Step::Send(frame(event(&Reply::default(), delta, &Value::Null).into_bytes())))
+            Piece::Other(Act::Delta(delta)) => teller.delta(delta).into_bytes(),
+            Piece::Other(Act::Finish(reason)) => teller.finish(reason).into_bytes(),
+            Piece::Other(Act::Done(_)) => teller.done().into_bytes(),
+            Piece::Other(Act::Error(message)) => teller.error(500, message).into_bytes(),
+            Piece::Other(Act::Data(data)) => format!("data: {data}\n\n").into_bytes(),
+            Piece::Other(Act::Hex(digits)) => unhex(digits),
+            Piece::Other(Act::Pause(millis)) => {
+                steps.push(Step::Pause(*millis));
+                continue;
             }
-            Piece::Other(Act::Finish(reason)) => {
-                steps.push(Step::Send(frame(event(&Reply::default(), &json!({}), reason).into_bytes())));
+            Piece::Other(Act::UntilCallerSaw(text)) => {
+                steps.push(Step::UntilCallerSaw(text.clone()));
+                continue;
             }
-            Piece::Other(Act::Data(data)) => steps.push(Step::Send(frame(format!("data: {data}\n\n").into_bytes()))),
-            Piece::Other(Act::Done(_)) => steps.push(Step::Send(frame(b"data: [DONE]\n\n".to_vec()))),
-            Piece::Other(Act::Hex(digits)) => steps.push(Step::Send(frame(unhex(digits)))),
-            Piece::Other(Act::Pause(millis)) => steps.push(Step::Pause(*millis)),
-            Piece::Other(Act::UntilCallerSaw(text)) => steps.push(Step::UntilCallerSaw(text.clone())),
-            Piece::Other(Act::Cut(cut)) => steps.extend([Step::Pause(20), Step::Cut(*cut)]),
+            Piece::Other(Act::Cut(cut)) => {
+                steps.extend([Step::Pause(20), Step::Cut(*cut)]);
+                continue;
+            }
+        };
+        if !said.is_empty() {
+            steps.push(Step::Send(frame(said)));
         }
     }
     steps
@@ -178,60 +215,33 @@ fn unhex(digits: &str) -> Vec<u8> {
     digits.chunks(2).map(pair).collect()
 }
 
-fn completion(reply: &Reply) -> Value {
-    let mut message = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(reply.content))]);
-    if !reply.calls.is_empty() {
-        message
-            .insert("tool_calls".to_owned(), reply.each_call().iter().enumerate().map(|(at, call)| call_of(at, call)).collect());
-    }
-    message.extend(reply.message.clone());
-    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": reply.finish_reason()});
-    let mut completion = json!({
-        "id": "chatcmpl-scripted", "object": "chat.completion", "created": 1_700_000_000, "model": "upstream-m", "choices": [choice],
-    });
-    if let Some(usage) = reply.usage_object() {
-        completion["usage"] = usage;
-    }
-    extend(&mut completion, &reply.extra);
-    completion
-}
-
-fn call_of(at: usize, call: &Call) -> Value {
-    let id = call.id.clone().unwrap_or_else(|| format!("c{}", at + 1));
-    let mut function = json!({"name": call.name});
-    match (&call.arguments_as_is, &call.arguments) {
-        (Some(value), _) => function["arguments"] = value.clone(),
-        (None, Some(object @ Value::Object(_))) => function["arguments"] = json!(object.to_string()),
-        (None, Some(other)) => function["arguments"] = other.clone(),
-        (None, None) => {}
-    }
-    json!({"id": id, "type": "function", "function": function})
-}
-
-fn events(reply: &Reply, with_usage: bool) -> Vec<String> {
+fn events(reply: &Reply, dialect: Dialect, mut teller: Teller) -> Vec<String> {
     let mut first = json!({"role": "assistant", "content": if reply.calls.is_empty() { json!("") } else { Value::Null }});
-    extend(&mut first, &reply.message);
+    if let Value::Object(first) = &mut first {
+        first.extend(reply.message.clone());
+    }
     let mut deltas = vec![first];
+    deltas.extend(reply.thoughts().into_iter().map(|thought| json!({"thought": thought})));
     let content: Vec<char> = reply.content.iter().flat_map(|content| content.chars()).collect();
     deltas.extend(content.chunks(reply.pieces.unwrap_or(8)).map(|piece| json!({"content": piece.iter().collect::<String>()})));
     for (at, call) in reply.each_call().iter().enumerate() {
-        deltas.extend(call_deltas(at, call));
+        deltas.extend(call_deltas(dialect, at, call));
     }
-    let mut events: Vec<String> = deltas.into_iter().map(|delta| event(reply, &delta, &Value::Null)).collect();
-    events.push(event(reply, &json!({}), &reply.finish_reason()));
-    if let Some(usage) = reply.usage_object().filter(|_| with_usage) {
-        let mut last = chunk_object(json!([]));
-        last["usage"] = usage;
-        events.push(format!("data: {last}\n\n"));
-    }
-    events.push("data: [DONE]\n\n".to_owned());
-    events
+    let mut events: Vec<String> = deltas.iter().map(|delta| teller.delta(delta)).collect();
+    events.push(teller.finish(&reply.finish_reason()));
+    events.push(teller.done());
+    events.retain(|event| !event.is_empty());
+    // Usage is an event of its own.
+    events.into_iter().flat_map(|event| event.split_inclusive("\n\n").map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 /// A call as models stream it: id, name and no arguments, then the arguments in two halves. One whose arguments are no text comes whole.
-fn call_deltas(at: usize, call: &Call) -> Vec<Value> {
-    let mut whole = call_of(at, call);
+fn call_deltas(dialect: Dialect, at: usize, call: &Call) -> Vec<Value> {
+    let mut whole = dialect::call_of(at, call);
     whole["index"] = json!(at);
+    if let Some(signature) = call.signature.as_ref().filter(|_| dialect == Dialect::Gemini) {
+        whole["signature"] = json!(signature);
+    }
     let Some(arguments) = whole["function"]["arguments"].as_str().map(str::to_owned) else {
         return vec![json!({"tool_calls": [whole]})];
     };
@@ -239,22 +249,4 @@ fn call_deltas(at: usize, call: &Call) -> Vec<Value> {
     let middle = (0..=arguments.len() / 2).rev().find(|at| arguments.is_char_boundary(*at)).unwrap_or(0);
     let half = |text: &str| json!({"tool_calls": [{"index": at, "function": {"arguments": text}}]});
     vec![json!({"tool_calls": [whole]}), half(&arguments[..middle]), half(&arguments[middle..])]
-}
-
-fn event(reply: &Reply, delta: &Value, finish: &Value) -> String {
-    let mut object = chunk_object(json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]));
-    extend(&mut object, &reply.extra);
-    format!("data: {object}\n\n")
-}
-
-fn chunk_object(choices: Value) -> Value {
-    json!({
-        "id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "upstream-m", "choices": choices,
-    })
-}
-
-fn extend(object: &mut Value, over: &Map<String, Value>) {
-    if let Value::Object(object) = object {
-        object.extend(over.clone());
-    }
 }

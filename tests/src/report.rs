@@ -87,8 +87,11 @@ fn check_request(report: &mut Report, who: &str, expected: &Seen, seen: &Receive
     for (name, expected) in &expected.headers {
         check_header(report, who, name, expected, &seen.head);
     }
-    let json = seen.json();
+    let json = &seen.heard;
     let text = String::from_utf8_lossy(&seen.body);
+    if let Some(sent) = &expected.sent {
+        report.check(&format!("{who}: the body as it was sent"), sent, &seen.json());
+    }
     if let Some(body) = &expected.body {
         report.check(&format!("{who}: body"), body, &if json.is_null() { json!(text) } else { json.clone() });
     }

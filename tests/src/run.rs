@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::caller::{Response, send};
 use crate::cases::{Case, Stores};
-use crate::config::{configuration, merge};
+use crate::config::{configuration, fill, merge};
+use crate::dialect::Dialect;
 use crate::gateway::{Gateway, command};
 use crate::report::Report;
 use crate::scenario::{Ask, Change, Got, Mode, Run, Scenario, each};
@@ -49,6 +50,7 @@ async fn play_once(case: &Case) -> Result<(), String> {
 pub(crate) struct House {
     pub(crate) scenario: Scenario,
     pub(crate) mode: Mode,
+    dialect: Dialect,
     pub(crate) stand: Stand,
     /// In place of the store and the counters that a gateway has to itself.
     pub(crate) shared: Option<(Database, Redis)>,
@@ -79,7 +81,7 @@ impl House {
         };
         let scenario = case.scenario(&stand.placeholders)?;
         let config = scenario.config.clone();
-        let house = Self { scenario, mode: case.mode, stand, shared, config };
+        let house = Self { scenario, mode: case.mode, dialect: case.dialect, stand, shared, config };
         house.write_files()?;
         Ok(house)
     }
@@ -97,8 +99,11 @@ impl House {
     }
 
     fn whole_config(&self) -> Value {
-        let Some((database, redis)) = &self.shared else { return self.config.clone() };
-        let mut whole = json!({"store": {"url": database.url(), "counters": redis.url()}});
+        let provider = fill(&self.dialect.provider().to_string(), &self.stand.placeholders);
+        let mut whole = json!({"providers": {"mock": serde_json::from_str::<Value>(&provider).unwrap_or_default()}});
+        if let Some((database, redis)) = &self.shared {
+            whole["store"] = json!({"url": database.url(), "counters": redis.url()});
+        }
         if !self.config.is_null() {
             merge(&mut whole, self.config.clone());
         }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::cases::Stores;
+use crate::dialect::Dialect;
 
 /// One case of a scenario file: the file, with one of its variants and the members of one mode merged over it.
 #[derive(Deserialize)]
@@ -26,6 +27,10 @@ pub struct Scenario {
     #[serde(default)]
     #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
     stores: Vec<Stores>,
+    /// In which dialects the model speaks.
+    #[serde(default)]
+    #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
+    dialects: Vec<Dialect>,
     /// Why it cannot hold yet.
     #[serde(default)]
     #[expect(dead_code, reason = "looked at by `cases`, before the file is a scenario")]
@@ -117,7 +122,13 @@ pub struct Reply {
     pub finish: Option<String>,
     /// `[prompt, completion]`, or the object as it is sent, or `none`.
     pub usage: Option<Value>,
-    /// Members merged into the message (or the first delta).
+    /// What the model thought before: text that its API shows, signed where it signs.
+    pub reasoning: Option<String>,
+    /// The same at more length: each `{text, signature}` or `{redacted}`.
+    pub thoughts: Vec<Value>,
+    /// The sentence of an error, in the form that the model's API gives it.
+    pub error: Option<String>,
+    /// Members merged into the message (or the first delta); in OpenAI's form alone.
     pub message: Map<String, Value>,
     /// Members merged into the completion (or each chunk).
     pub extra: Map<String, Value>,
@@ -168,6 +179,8 @@ pub struct Call {
     pub arguments: Option<Value>,
     /// As it is, whatever its type: for upstreams that send an object.
     pub arguments_as_is: Option<Value>,
+    /// What must come back with the call, where an API signs calls.
+    pub signature: Option<String>,
     /// So many calls alike; `#` in their arguments is the number of each.
     pub times: Option<usize>,
 }
@@ -192,8 +205,10 @@ pub enum Act {
     Finish(Value),
     /// An event with this data.
     Data(Value),
-    /// The event `data: [DONE]`.
+    /// The event `data: [DONE]`, or what stands for it.
     Done(bool),
+    /// An error with this sentence.
+    Error(String),
     /// Bytes in hexadecimal.
     Hex(String),
     /// Milliseconds.
@@ -330,8 +345,10 @@ pub struct Seen {
     pub path: Option<Value>,
     /// Headers; `~`: absent.
     pub headers: BTreeMap<String, Value>,
-    /// The body, matched.
+    /// The body, matched; of a request in another dialect, the body in OpenAI's words.
     pub body: Option<Value>,
+    /// The body as it was sent, matched.
+    pub sent: Option<Value>,
     /// Members that the body does not have.
     pub lacks: Vec<String>,
     /// The whole list of messages, each matched.

@@ -11,6 +11,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
+use crate::dialect::{Dialect, Told};
 use crate::matching::faults;
 use crate::reply::{Rendered, Step, render};
 use crate::scenario::{Cut, Reply};
@@ -37,6 +38,8 @@ pub struct Received {
     pub head: Head,
     /// The whole body.
     pub body: Vec<u8>,
+    /// The body as JSON in OpenAI's words, whatever the dialect; null where it is none.
+    pub heard: Value,
     /// The other end went away before the answer was complete.
     pub abandoned: bool,
 }
@@ -55,6 +58,7 @@ struct Record {
     in_hand: usize,
     most_in_hand: usize,
     complaints: Vec<String>,
+    told: Told,
 }
 
 struct Inner {
@@ -147,17 +151,21 @@ impl Inner {
 
     fn reply(&self, request: &Received) -> Reply {
         let mut record = self.record();
+        let dialect = Dialect::of(&request.target);
         let reply = match &self.script {
             Script::InOrder(replies, strict) => {
                 let at = record.received.len() - 1;
-                if let Some(fault) =
-                    strict::fault(&request.body).filter(|_| *strict && request.target.ends_with("/chat/completions"))
-                {
-                    return refusal(&mut record, &format!("request {at}, as a strict provider would refuse it: {fault}"));
+                let body = request.json();
+                let asked = strict::Asked { target: &request.target, head: &request.head, body: &body, told: &record.told };
+                // What is only read, or passed through, has no rules here.
+                let is_chat = *strict && request.method == "POST";
+                if let Some(fault) = strict::refusal(dialect, asked).filter(|_| is_chat) {
+                    let why = format!("request {at}, as a strict provider would refuse it: {}", fault.message);
+                    return refusal(&mut record, fault.status, &why);
                 }
                 match replies.get(at) {
                     Some(reply) => reply.clone(),
-                    None => return refusal(&mut record, &format!("request {at} was not expected")),
+                    None => return refusal(&mut record, 400, &format!("request {at} was not expected")),
                 }
             }
             Script::ByPath(paths) => {
@@ -168,8 +176,14 @@ impl Inner {
                 replies.get(*at - 1).or(replies.last()).cloned().unwrap_or_default()
             }
         };
-        let missing = reply.must.as_ref().map(|must| faults(must, &request.json())).unwrap_or_default();
-        if missing.is_empty() { reply } else { refusal(&mut record, &missing.join("\n")) }
+        let missing = reply.must.as_ref().map(|must| faults(must, &request.heard)).unwrap_or_default();
+        if !missing.is_empty() {
+            return refusal(&mut record, 400, &missing.join("\n"));
+        }
+        if reply.is_message() {
+            record.told.say(dialect, &reply);
+        }
+        reply
     }
 
     /// Holds a reply back until so many requests are in hand.
@@ -180,10 +194,9 @@ impl Inner {
     }
 }
 
-fn refusal(record: &mut Record, why: &str) -> Reply {
+fn refusal(record: &mut Record, status: u16, why: &str) -> Reply {
     record.complaints.push(why.to_owned());
-    let error = serde_json::json!({"error": {"message": why, "type": "invalid_request_error", "param": null, "code": "scripted_refusal"}});
-    Reply { status: Some(400), json: Some(error), ..Reply::default() }
+    Reply { status: Some(status), error: Some(why.to_owned()), ..Reply::default() }
 }
 
 async fn accept(listener: TcpListener, inner: Arc<Inner>) {
@@ -225,10 +238,11 @@ async fn answer(
 ) -> Option<(Reader<OwnedReadHalf>, OwnedWriteHalf)> {
     let mut words = head.start.split(' ').map(str::to_owned);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let request = Received { method, target, head, body, abandoned: false };
+    let mut request = Received { method, target, head, body, heard: Value::Null, abandoned: false };
     let mut number = 0;
     inner.change(|record| {
         number = record.received.len();
+        request.heard = Dialect::of(&request.target).heard(&request.target, &request.json(), &record.told);
         record.received.push(request.clone());
         record.in_hand += 1;
         record.most_in_hand = record.most_in_hand.max(record.in_hand);
@@ -272,7 +286,7 @@ async fn play(reply: &Reply, request: &Received, write: &mut OwnedWriteHalf, inn
         tokio::time::sleep(PATIENCE * 6).await;
         return Ok(End::Close);
     }
-    let Rendered { steps, reusable } = render(reply, &request.body);
+    let Rendered { steps, reusable } = render(reply, &request.target, &request.body);
     for step in steps {
         match step {
             Step::Send(bytes) => {

@@ -1,13 +1,15 @@
-//! What a strict model API refuses, asked of every request that reaches the scripted upstream: a gateway that keeps to it works everywhere.
+//! What strict APIs with OpenAI's chat completions refuse.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+/// The longest id of a call, in characters.
+const LONGEST_ID: usize = 40;
+
 /// The first thing that a strict provider would refuse in a chat-completions request.
-pub fn fault(body: &[u8]) -> Option<String> {
-    let Ok(body) = serde_json::from_slice::<Value>(body) else { return Some("the body is not JSON".to_owned()) };
-    about_tools(&body).or_else(|| about_messages(body["messages"].as_array().map_or(&[], Vec::as_slice)))
+pub(super) fn fault(body: &Value) -> Option<String> {
+    about_tools(body).or_else(|| about_messages(body["messages"].as_array().map_or(&[], Vec::as_slice)))
 }
 
 fn about_tools(body: &Value) -> Option<String> {
@@ -53,8 +55,12 @@ fn about_messages(messages: &[Value]) -> Option<String> {
 }
 
 fn about_call(call: &Value) -> Option<String> {
-    if call["id"].as_str().is_none_or(str::is_empty) {
+    let id = call["id"].as_str().unwrap_or_default();
+    if id.is_empty() {
         return Some(format!("a call without an id: {call}"));
+    }
+    if id.len() > LONGEST_ID {
+        return Some(format!("Invalid 'id': string too long. Expected a string with maximum length {LONGEST_ID}, got {id:?}"));
     }
     if call["type"] != "function" || call["function"]["name"].as_str().is_none_or(str::is_empty) {
         return Some(format!("a call that is not of a named function: {call}"));
