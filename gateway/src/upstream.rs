@@ -290,7 +290,7 @@ pub fn net_failure(error: NetError) -> (Failure, Outcome) {
         NetError::IdleTimeout => (Failure::UpstreamTimeout("idle_timeout"), Outcome::Timeout),
         NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
         NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
-        NetError::TooLarge | NetError::Protocol => (Failure::Upstream(error.to_string()), Outcome::ServerError),
+        NetError::TooLarge | NetError::Protocol | NetError::Packing => (Failure::Upstream(error.to_string()), Outcome::ServerError),
     }
 }
 
@@ -352,6 +352,7 @@ mod tests {
             (NetError::Cut, 502, Outcome::Cut),
             (NetError::TooLarge, 502, Outcome::ServerError),
             (NetError::Protocol, 502, Outcome::ServerError),
+            (NetError::Packing, 502, Outcome::ServerError),
         ];
         for (error, status, outcome) in table {
             let (failure, seen) = net_failure(error);

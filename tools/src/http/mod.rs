@@ -66,7 +66,7 @@ async fn ask(net: &Net, tool: &Tool, work: &HttpWork, request: Request<Segments>
         (first, _) => first,
     };
     let Answer { head, body } = answer.map_err(|error| Failure { error, head: None })?;
-    match Reading::of(tool, work).read(&head, body, due).await {
+    match Reading::of(tool, work).read(body, due).await {
         Ok(read) => Ok(Answered { head, read }),
         Err(error) => Err(Failure { error, head: Some(Box::new(head)) }),
     }

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_ENCODING;
-use http::response::Parts;
 use tokio::time::Instant;
 use toolgate_config::tool::{HttpWork, Tool};
 
@@ -40,11 +38,7 @@ impl Reading {
     }
 
     /// Reads up to the limit. What is longer stays unread, and its connection is closed.
-    pub(super) async fn read(self, head: &Parts, mut body: AnswerBody, due: Instant) -> Result<Read, NetError> {
-        // No coding was asked for, so this is not something that can be read.
-        if head.headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            return Err(NetError::Protocol);
-        }
+    pub(super) async fn read(self, mut body: AnswerBody, due: Instant) -> Result<Read, NetError> {
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         while let Some(piece) = body.chunk(left(due)).await? {

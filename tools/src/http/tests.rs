@@ -284,9 +284,16 @@ async fn a_flood_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_coding_that_was_not_asked_for_is_a_failure() {
-    let said = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n\u{1f}x";
-    check(LOOK_UP, says(said), Outcome::Error, FAILED).await;
+async fn a_packed_answer_is_read_and_one_that_cannot_be_is_a_failure() {
+    // What zlib makes of `ok`, which is no text.
+    let packed: &[u8] = &[0x78, 0x9c, 0xcb, 0xcf, 0x06, 0x00, 0x01, 0x4b, 0x00, 0xdb];
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\ncontent-length: {}\r\n\r\n", packed.len());
+    let said = vec![Hear, SayBytes([head.as_bytes(), packed].concat())];
+    check(LOOK_UP, said, Outcome::Ok, "ok").await;
+    for coding in ["gzip", "compress"] {
+        let said = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {coding}\r\ncontent-length: 2\r\n\r\n\u{1f}x");
+        check(LOOK_UP, says(&said), Outcome::Error, FAILED).await;
+    }
     let plain = "HTTP/1.1 200 OK\r\ncontent-encoding: identity\r\ncontent-length: 2\r\n\r\nok";
     check(LOOK_UP, says(plain), Outcome::Ok, "ok").await;
 }

@@ -26,6 +26,8 @@ pub enum NetError {
     TooLarge,
     /// What came is not HTTP, or says two things at once.
     Protocol,
+    /// The answer is packed in a way that is not known, or not as it says.
+    Packing,
 }
 
 impl NetError {
@@ -53,6 +55,7 @@ impl fmt::Display for NetError {
             Self::Cut => "the answer was cut",
             Self::TooLarge => "the answer is too large",
             Self::Protocol => "the answer is not valid HTTP",
+            Self::Packing => "the answer cannot be unpacked",
         })
     }
 }

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use super::alarm::Alarm;
-use super::answer::{Answer, AnswerBody};
+use super::answer::{Answer, AnswerBody, Packing};
 use super::dial::Stream;
 use super::error::NetError;
 use super::nudge::Nudge;
@@ -154,11 +154,12 @@ impl Link {
     }
 
     fn answer(self: Box<Self>, response: Response<Incoming>) -> Result<Answer, NetError> {
-        let (head, body) = response.into_parts();
+        let (mut head, body) = response.into_parts();
         if !well_framed(&head) {
             return Err(NetError::Protocol);
         }
-        Ok(Answer { head, body: AnswerBody::new(self, body) })
+        let body = AnswerBody::new(self, body, Packing::of(&mut head.headers));
+        Ok(Answer { head, body })
     }
 
     fn cause(&self, error: &hyper::Error) -> NetError {

@@ -1,4 +1,5 @@
-//! Outgoing HTTP/1.1: the one place that opens a connection, one pool, one TLS stack.
+//! Outgoing HTTP/1.1: the one place that opens a connection, one pool, one TLS stack. A packed answer is unpacked here; whoever reads one
+//! never sees how it came.
 //!
 //! A connection is driven by the request that uses it: whoever waits for an answer polls the connection itself. There is no task behind a
 //! connection, so dropping an answer half-read closes its socket, and nothing goes on unseen. Who may be reached is not decided here.
@@ -15,6 +16,7 @@ mod pool;
 mod segments;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use toolgate_config::address::{HostPort, Origin, Scheme};
 
 use super::*;
-use crate::scripted::{Event, Script, Server, Step::*, answer};
+use crate::scripted::{Event, Script, Server, Step, Step::*, answer};
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(60);
@@ -356,6 +356,74 @@ async fn an_early_answer_to_a_long_request_is_an_answer() {
     assert_eq!(answer.body.whole(10, LONG).await.as_deref(), Ok(b"no".as_slice()));
 }
 
+/// `hello ` and `again`, each flushed, as zlib packs them: three pieces, the last of which ends the stream.
+const HELLO: [&[u8]; 3] = [
+    &[0x78, 0x9c, 0xca, 0x48, 0xcd, 0xc9, 0xc9, 0x57, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff],
+    &[0x4a, 0x4c, 0x4f, 0xcc, 0xcc, 0x03, 0x00, 0x00, 0x00, 0xff, 0xff],
+    &[0x03, 0x00, 0x19, 0x4e, 0x04, 0x35],
+];
+
+fn chunk(bytes: &[u8]) -> Step {
+    SayBytes([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
+}
+
+#[tokio::test]
+async fn a_packed_answer_is_unpacked_as_it_comes_and_labelled_as_what_it_is() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n";
+    // The rest is not sent before what was flushed has been read.
+    let script = vec![
+        Hear,
+        Say(head.into()),
+        chunk(HELLO[0]),
+        Wait(SHORT),
+        chunk(HELLO[1]),
+        Wait(SHORT),
+        chunk(HELLO[2]),
+        Say("0\r\n\r\n".into()),
+    ];
+    let server = Server::start([[script, vec![Hear, answer("again")]].concat()]).await;
+    let net = Net::new();
+    let Answer { head, mut body } = net.send(&server.origin, request(Method::GET, ""), PATIENT).await.unwrap();
+    assert_eq!((head.headers.get("content-encoding"), body.expected()), (None, None));
+    assert_eq!(head.headers["content-type"], "text/plain");
+    for piece in ["hello ", "again"] {
+        assert_eq!(body.chunk(LONG).await, Ok(Some(Bytes::from(piece))));
+    }
+    assert_eq!(body.chunk(LONG).await, Ok(None));
+    assert_eq!(get(&net, &server.origin).await, ok("again"));
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_packed_answer_with_a_length_has_another_one_unpacked() {
+    let packed = HELLO.concat();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\ncontent-length: {}\r\n\r\n", packed.len());
+    let said = SayBytes([head.as_bytes(), &packed].concat());
+    let server = Server::start([vec![Hear, said.clone(), Hear, said]]).await;
+    let net = Net::new();
+    assert_eq!(get(&net, &server.origin).await, ok("hello again"));
+    let Answer { head, body } = net.send(&server.origin, request(Method::GET, ""), PATIENT).await.unwrap();
+    assert!(head.headers.is_empty(), "{:?}", head.headers);
+    assert_eq!(body.whole(10, LONG).await, Err(NetError::TooLarge));
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_unpacked_still_has_its_status() {
+    let table = [
+        ("compress", "2\r\nok\r\n0\r\n\r\n", NetError::Packing),
+        ("gzip", "2\r\nok\r\n0\r\n\r\n", NetError::Packing),
+        ("gzip", "1\r\n\u{1f}\r\n0\r\n\r\n", NetError::Cut),
+    ];
+    for (coding, said, expected) in table {
+        let head = format!("HTTP/1.1 429 No\r\ncontent-encoding: {coding}\r\ntransfer-encoding: chunked\r\n\r\n{said}");
+        let server = Server::start([vec![Hear, Say(head.into())]]).await;
+        let answer = Net::new().send(&server.origin, request(Method::GET, ""), PATIENT).await.unwrap();
+        assert_eq!(answer.head.status, 429);
+        assert_eq!(answer.body.whole(100, LONG).await, Err(expected), "{coding}");
+    }
+}
+
 fn authority() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(include_bytes!("testdata/authority.der").as_slice())).unwrap();
@@ -421,6 +489,7 @@ fn errors_say_what_may_be_done_about_them() {
         (E::Cut, false, false),
         (E::TooLarge, false, false),
         (E::Protocol, false, false),
+        (E::Packing, false, false),
     ];
     for (error, timeout, connect) in table {
         assert_eq!((error.is_timeout(), error.is_connect()), (timeout, connect), "{error}");
