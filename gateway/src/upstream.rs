@@ -290,7 +290,9 @@ pub fn net_failure(error: NetError) -> (Failure, Outcome) {
         NetError::IdleTimeout => (Failure::UpstreamTimeout("idle_timeout"), Outcome::Timeout),
         NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
         NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
-        NetError::TooLarge | NetError::Protocol | NetError::Packing => (Failure::Upstream(error.to_string()), Outcome::ServerError),
+        NetError::TooLarge | NetError::Protocol | NetError::Packing => {
+            (Failure::Upstream(error.to_string()), Outcome::ServerError)
+        }
     }
 }
 

@@ -69,6 +69,6 @@ impl Deflate {
 
 /// A zlib stream begins with two bytes that a bare one hardly ever does.
 fn format_of(first: u8, second: u8) -> DataFormat {
-    let is_zlib = first & 0x8f == 0x08 && u16::from_be_bytes([first, second]) % 31 == 0;
+    let is_zlib = first & 0x8f == 0x08 && u16::from_be_bytes([first, second]).is_multiple_of(31);
     if is_zlib { DataFormat::Zlib } else { DataFormat::Raw }
 }

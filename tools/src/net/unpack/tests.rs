@@ -149,14 +149,16 @@ fn codings_are_undone_in_the_order_in_which_they_lie() {
 
 #[test]
 fn only_codings_that_are_known_and_few_are_taken_off() {
-    let of = |values: &[&'static str]| {
+    type Values = &'static [&'static str];
+    type Layers = Result<Option<usize>, Unknown>;
+    let of = |values: Values| {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
         }
         Unpacker::of(&headers).map(|unpacker| unpacker.map(|unpacker| unpacker.layers.len()))
     };
-    let table: [(&[&str], Result<Option<usize>, Unknown>); 8] = [
+    let table: [(Values, Layers); 8] = [
         (&[], Ok(None)),
         (&[""], Ok(None)),
         (&["identity"], Ok(None)),
