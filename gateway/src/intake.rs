@@ -174,7 +174,11 @@ pub async fn body(headers: &HeaderMap, mut incoming: Incoming, limit: usize, pat
     Ok(whole.map_or(first, BytesMut::freeze))
 }
 
-async fn next_frame(incoming: &mut Incoming, patience: Duration) -> Result<Option<http_body::Frame<Bytes>>, Failure> {
+/// The next frame. A sender that pauses longer than `patience` is cut.
+///
+/// # Errors
+/// [`Failure::BodyCut`].
+pub(crate) async fn next_frame(incoming: &mut Incoming, patience: Duration) -> Result<Option<http_body::Frame<Bytes>>, Failure> {
     let frame = tokio::time::timeout(patience, incoming.frame()).await.map_err(|_| Failure::BodyCut)?;
     frame.transpose().map_err(|_| Failure::BodyCut)
 }

@@ -21,5 +21,6 @@ pub mod targets;
 pub mod telemetry;
 pub mod tokens;
 pub mod trace;
+pub mod upload;
 pub mod upstream;
 pub mod wire;

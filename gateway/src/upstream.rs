@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, Method, Request, Uri};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::provider::Provider;
 use toolgate_config::secret::Secret;
 use toolgate_config::server::Auth;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared};
-use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Patience, Segments};
+use toolgate_tools::net::{Answer, AnswerBody, Net, NetError, Outgoing, Patience, Segments};
 
 use crate::failure::Failure;
 use crate::gateway::InForce;
@@ -23,6 +23,7 @@ use crate::reply::Outlet;
 use crate::targets::{Target, Targets};
 use crate::tokens::{Tally, Tokens};
 use crate::trace::{Outcome, Round, Rounds};
+use crate::upload::Upload;
 
 /// The longest error body that is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -54,6 +55,8 @@ pub struct Ask<'a> {
     pub headers: &'a HeaderMap,
     /// What is asked of it.
     pub endpoint: Endpoint,
+    /// A form that comes while it is sent: it is the body then, and what is composed is nothing.
+    pub upload: Option<&'a Upload>,
     /// Whether a stream is wanted.
     pub stream: bool,
     /// The answer must begin by then.
@@ -103,6 +106,8 @@ pub struct Answering {
     pub headers: HeaderMap,
     /// Whether it is a stream of events; otherwise it is one JSON document, whatever was asked for.
     pub is_stream: bool,
+    /// Its media type.
+    pub content_type: Option<HeaderValue>,
     /// What it says.
     pub body: AnswerBody,
     /// When it was asked.
@@ -129,7 +134,7 @@ impl Ask<'_> {
                 Err(NoAnswer::Refused(refused)) => return Err(refused.into()),
                 Err(NoAnswer::Failed(failure)) => failure,
             };
-            if !another_may_do_better(&failure) || Instant::now() >= self.begin_by || !targets.advance() {
+            if self.is_used_up() || !another_may_do_better(&failure) || Instant::now() >= self.begin_by || !targets.advance() {
                 return Err(failure.into());
             }
         }
@@ -156,15 +161,17 @@ impl Ask<'_> {
         }
         for attempt in 1.. {
             let Some(held) = books.tab.held() else { break };
-            let call = gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, encoded.body.clone());
+            let call =
+                gate::clear_model(&self.in_force.config, self.run, &target.provider.name, held, self.outgoing(target, &encoded));
             let call = call.map_err(Failure::from)?;
-            books.open(Round { lowered, ..opened(target, attempt, &body) });
+            books.open(Round { lowered, ..opened(target, attempt, self.tally(&body)) });
             let asked = Instant::now();
             let tried = self.attempt(&target.provider, &encoded.path, call, asked).await;
             let Err((failure, outcome, wait)) = tried else { return tried.map_err(|(failure, ..)| failure.into()) };
             books.failed(self, outcome, asked.elapsed(), may_have_cost(&failure)).await;
             let pause = wait.unwrap_or_else(|| pause_before(attempt));
-            let last = attempt > target.provider.retries || !worth_another_try(outcome) || pause > LONGEST_WAIT;
+            let last =
+                attempt > target.provider.retries || self.is_used_up() || !worth_another_try(outcome) || pause > LONGEST_WAIT;
             if last || Instant::now() + pause >= self.begin_by {
                 return Err(failure.into());
             }
@@ -175,18 +182,35 @@ impl Ask<'_> {
 
     fn order<'o>(&'o self, target: &'o Target, sent: &'o Segments) -> Order<'o> {
         let Self { tokens, in_force, output_limit, answers, .. } = *self;
-        Order { tokens, in_force, target, sent, output_limit, answers }
+        let prompt = self.upload.map(Upload::most_tokens);
+        Order { tokens, in_force, target, sent, prompt, output_limit, answers }
     }
 
     fn encode(&self, target: &Target, body: &Segments) -> Result<Encoded, Failure> {
         Ok(provider::encode(target, self.endpoint, body, self.stream)?)
     }
 
+    /// Whether what is sent has been taken already, so that there is nothing to try again with.
+    fn is_used_up(&self) -> bool {
+        self.upload.is_some_and(Upload::has_begun)
+    }
+
+    fn outgoing(&self, target: &Target, encoded: &Encoded) -> Outgoing {
+        match self.upload {
+            Some(upload) => upload.body(&target.upstream_model),
+            None => encoded.body.clone().into(),
+        }
+    }
+
+    fn tally(&self, sent: &Segments) -> Tally {
+        Tally::of(sent.clone()).with_prompt(self.upload.map(|upload| Arc::clone(upload.tokens())))
+    }
+
     async fn attempt(
         &self,
         provider: &Arc<Provider>,
         path: &str,
-        call: Cleared<Segments>,
+        call: Cleared<Outgoing>,
         asked: Instant,
     ) -> Result<Answering, (Failure, Outcome, Option<Duration>)> {
         let request = self.request(provider, path, call).map_err(|failure| (failure, Outcome::ConnectError, None))?;
@@ -195,24 +219,44 @@ impl Ask<'_> {
             first_byte: provider.first_byte_timeout.min(self.begin_by - asked),
         };
         let answer = self.net.send(&provider.base_url.origin, request, patience).await.map_err(|error| {
-            let (failure, outcome) = net_failure(error);
+            // A form that turned out to be none was not the provider's fault.
+            let (failure, outcome) = match self.upload.and_then(Upload::failure) {
+                Some(failure) => (failure, Outcome::ClientError),
+                None => net_failure(error),
+            };
             (failure, outcome, None)
         })?;
         if !answer.head.status.is_success() {
             return Err(refusal(provider, answer).await);
         }
-        let content_type = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        let is_stream = self.stream && !content_type.starts_with(b"application/json");
+        let content_type = answer.head.headers.get(CONTENT_TYPE).cloned();
+        let is_json = content_type.as_ref().is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let is_stream = self.stream && !is_json;
         let headers = provider::passed_on(&answer.head.headers);
-        Ok(Answering { provider: Arc::clone(provider), headers, is_stream, body: answer.body, asked, stamp: stamp() })
+        Ok(Answering {
+            provider: Arc::clone(provider),
+            headers,
+            is_stream,
+            content_type,
+            body: answer.body,
+            asked,
+            stamp: stamp(),
+        })
     }
 
-    fn request(&self, provider: &Provider, path: &str, call: Cleared<Segments>) -> Result<Request<Segments>, Failure> {
+    fn request(&self, provider: &Provider, path: &str, call: Cleared<Outgoing>) -> Result<Request<Outgoing>, Failure> {
         let mut request = Request::new(call.into_inner());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = Uri::try_from(path).map_err(|_| Failure::Internal("a provider's path"))?;
         *request.headers_mut() =
             provider::headers(provider, self.key_for(provider), self.run.caller.bearer.is_some(), self.headers, self.stream);
+        if let (Endpoint::PassThrough(_), false) = (self.endpoint, self.stream) {
+            // Sound, text, JSON: whatever the caller asks for in the body.
+            request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
+        }
+        if let Some(upload) = self.upload {
+            request.headers_mut().insert(CONTENT_TYPE, upload.content_type().clone());
+        }
         Ok(request)
     }
 
@@ -246,7 +290,7 @@ fn stamp() -> Stamp {
     Stamp { created, seed: RandomState::new().hash_one(created) }
 }
 
-fn opened(target: &Arc<Target>, attempt: u32, sent: &Segments) -> Round {
+fn opened(target: &Arc<Target>, attempt: u32, tally: Tally) -> Round {
     Round {
         target: Arc::clone(target),
         attempt,
@@ -254,7 +298,7 @@ fn opened(target: &Arc<Target>, attempt: u32, sent: &Segments) -> Round {
         outcome: Outcome::Cancelled,
         usage: None,
         estimated: false,
-        tally: Some(Box::new(Tally::of(sent.clone()))),
+        tally: Some(Box::new(tally)),
         cost: None,
         lowered: None,
         took: Duration::ZERO,

@@ -49,6 +49,8 @@ pub struct Order<'o> {
     pub target: &'o Target,
     /// What is sent.
     pub sent: &'o Segments,
+    /// The tokens of the prompt, where they are not counted from what is sent.
+    pub prompt: Option<u64>,
     /// The output limit of the request.
     pub output_limit: Option<u64>,
     /// How many answers are asked for at once.
@@ -75,13 +77,20 @@ impl From<Closed> for Refused {
 impl Order<'_> {
     /// The call as the rules see it, with its prompt counted exactly.
     pub async fn exact(&self, opens: bool) -> Call {
-        self.call(self.tokens.prompt(self.target, self.sent).await, Counted::Exactly, opens)
+        let prompt = match self.prompt {
+            Some(tokens) => tokens,
+            None => self.tokens.prompt(self.target, self.sent).await,
+        };
+        self.call(prompt, Counted::Exactly, opens)
     }
 
     /// The same, counted in no time, where somebody asks for it at all.
     fn at_once(&self, path: &[Arc<Limit>], opens: bool) -> Call {
-        let asked = budget::counts_tokens(path);
-        let (prompt, counted) = if asked { self.tokens.prompt_at_once(self.target, self.sent) } else { (0, Counted::Exactly) };
+        let (prompt, counted) = match self.prompt {
+            Some(tokens) => (tokens, Counted::Exactly),
+            None if budget::counts_tokens(path) => self.tokens.prompt_at_once(self.target, self.sent),
+            None => (0, Counted::Exactly),
+        };
         self.call(prompt, counted, opens)
     }
 

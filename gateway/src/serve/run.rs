@@ -157,6 +157,7 @@ impl<'r> Run<'r> {
             run: &self.facts,
             headers: self.headers,
             endpoint: Endpoint::Chat,
+            upload: None,
             stream: request.stream,
             begin_by,
             output_limit,
@@ -231,6 +232,7 @@ impl<'r> Run<'r> {
             in_force: &self.gateway.in_force(),
             target,
             sent: &body.clone().into(),
+            prompt: None,
             output_limit: self.request.output_limit(&self.model.params),
             answers: self.request.answers,
         };

@@ -101,10 +101,14 @@ impl Tokens {
         if tally.is_charged(round.outcome) {
             let target = &round.target;
             let lacks = tally.lacks();
-            let prompt = if lacks.prompt { Some(self.prompt_up_to(longest, target, tally.sent()).await) } else { None };
-            let output = if lacks.output { Some(self.output_up_to(longest, target, tally).await) } else { None };
+            let prompt = match tally.prompt() {
+                _ if !lacks.prompt => None,
+                Some(tokens) => Some(tokens),
+                None => Some(self.prompt_up_to(longest, target, tally.sent()).await),
+            };
+            let output = if lacks.output { Some(tally.made() + self.output_up_to(longest, target, tally).await) } else { None };
             let used = tally.truth(prompt, output);
-            if prompt.is_none() {
+            if prompt.is_none() && tally.prompt().is_none() {
                 self.learn(target, tally.sent(), used.usage.prompt);
             }
             (round.usage, round.estimated) = (Some(used.usage), used.estimated);

@@ -1,6 +1,9 @@
 //! What is known of the tokens of one model call while it is under way. It lives in the call's entry in the record, so that it is still there
 //! when the caller, and with it whoever was listening, is gone.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use toolgate_tools::net::Segments;
 
 use super::encoding::Encoding;
@@ -16,7 +19,11 @@ const MOST_KEPT: usize = 8 * 1024;
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     sent: Segments,
+    /// The tokens of what was sent, where it is not here to be counted.
+    prompt: Option<Arc<AtomicU64>>,
     said: Said,
+    /// The tokens of an answer that is no text.
+    made: u64,
     reported: Option<Usage>,
     /// There is text that the last report cannot know of.
     has_outgrown: bool,
@@ -42,6 +49,27 @@ impl Tally {
     /// Of a call that is about to be sent.
     pub fn of(sent: Segments) -> Self {
         Self { sent, ..Self::default() }
+    }
+
+    /// The same, where what is sent cannot be looked at: `prompt` are its tokens by the time that the call ends.
+    #[must_use]
+    pub fn with_prompt(self, prompt: Option<Arc<AtomicU64>>) -> Self {
+        Self { prompt, ..self }
+    }
+
+    /// The model has made something that is no text, so far of about so many tokens in all.
+    pub fn make(&mut self, tokens: u64) {
+        self.made = tokens;
+    }
+
+    /// About how many tokens the model made that are no text.
+    pub(super) fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// The tokens of what was sent, where they are not counted from it.
+    pub(super) fn prompt(&self) -> Option<u64> {
+        Some(self.prompt.as_ref()?.load(Ordering::Relaxed))
     }
 
     /// A stream begins: where its text can be counted exactly, the beginning of it is kept for that.
@@ -103,7 +131,7 @@ impl Tally {
     }
 
     fn has_output(&self) -> bool {
-        !self.said.is_empty() || self.reported.is_some_and(|usage| usage.output() > 0)
+        !self.said.is_empty() || self.made > 0 || self.reported.is_some_and(|usage| usage.output() > 0)
     }
 
     /// What was used, with what was counted of it here. What the provider reports stands, unless more came than it knows of.

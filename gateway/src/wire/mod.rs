@@ -6,6 +6,7 @@
 pub mod call;
 pub mod chunk;
 pub mod finish;
+pub mod form;
 pub mod history;
 mod mend;
 pub mod message;
