@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use toolgate_config::provider::{Provider, ProviderKind};
 
-use super::{Stamp, anthropic, gemini, ollama};
+use super::{Stamp, anthropic, gemini, ollama, openai};
 use crate::wire::sse::{self, Event, TooLong};
 
 /// Cuts what comes into events and makes each canonical. A provider that speaks the canon costs nothing more than the cutting.
 pub enum Decoder {
     /// OpenAI's own form.
     Canonical(sse::Decoder),
+    /// Nearly that form: here and there an event is another.
+    Adapted(sse::Decoder, fn(Event) -> Event),
     /// Server-sent events of another dialect.
     Translated(Box<Translated>),
     /// Ollama's lines of JSON.
@@ -45,7 +47,13 @@ impl Decoder {
             | ProviderKind::Groq
             | ProviderKind::Mistral
             | ProviderKind::OpenRouter
-            | ProviderKind::OpenAiCompatible => Self::Canonical(sse::Decoder::default()),
+            | ProviderKind::OpenAiCompatible => {
+                let events = sse::Decoder::default();
+                match openai::adapting(provider.kind) {
+                    Some(adapt) => Self::Adapted(events, adapt),
+                    None => Self::Canonical(events),
+                }
+            }
         }
     }
 
@@ -55,7 +63,7 @@ impl Decoder {
     /// [`TooLong`].
     pub fn feed(&mut self, bytes: Bytes) -> Result<(), TooLong> {
         match self {
-            Self::Canonical(events) => events.feed(bytes),
+            Self::Canonical(events) | Self::Adapted(events, _) => events.feed(bytes),
             Self::Translated(translated) => translated.events.feed(bytes),
             Self::Lines(lines) => lines.feed(bytes),
         }
@@ -65,6 +73,7 @@ impl Decoder {
     pub fn next_event(&mut self) -> Option<Event> {
         match self {
             Self::Canonical(events) => events.next_event(),
+            Self::Adapted(events, adapt) => events.next_event().map(*adapt),
             Self::Translated(translated) => translated.next(sse::Decoder::next_event),
             Self::Lines(lines) => lines.next_event(),
         }
@@ -74,6 +83,7 @@ impl Decoder {
     pub fn end(&mut self) -> Option<Event> {
         match self {
             Self::Canonical(events) => events.end(),
+            Self::Adapted(events, adapt) => events.end().map(*adapt),
             Self::Translated(translated) => translated.next(sse::Decoder::end),
             Self::Lines(lines) => lines.end(),
         }

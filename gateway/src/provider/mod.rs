@@ -5,12 +5,20 @@
 mod anthropic;
 mod decoder;
 mod gemini;
+mod groq;
 pub mod ids;
+mod mistral;
 mod ollama;
 mod openai;
+mod openai_body;
+mod openai_errors;
+mod openrouter;
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
 use toolgate_config::provider::{Provider, ProviderKind};
 use toolgate_config::secret::Secret;
 use toolgate_tools::net::Segments;
@@ -66,10 +74,6 @@ pub struct Stamp {
 /// # Errors
 /// [`Unsupported`].
 pub fn encode(target: &Target, endpoint: Endpoint, body: &Segments, stream: bool) -> Result<Encoded, Unsupported> {
-    let path = match endpoint {
-        Endpoint::Chat => "/chat/completions",
-        Endpoint::PassThrough(path) => path,
-    };
     match (target.provider.kind, endpoint) {
         (ProviderKind::Anthropic, Endpoint::Chat) => anthropic::encode(target, body, stream),
         (ProviderKind::Gemini, Endpoint::Chat) => gemini::encode(target, body, stream),
@@ -84,8 +88,16 @@ pub fn encode(target: &Target, endpoint: Endpoint, body: &Segments, stream: bool
             | ProviderKind::Mistral
             | ProviderKind::OpenRouter
             | ProviderKind::OpenAiCompatible,
-            _,
-        ) => openai::encode(target, path, body),
+            Endpoint::Chat,
+        ) => openai::encode(target, body),
+        (
+            ProviderKind::OpenAi
+            | ProviderKind::Groq
+            | ProviderKind::Mistral
+            | ProviderKind::OpenRouter
+            | ProviderKind::OpenAiCompatible,
+            Endpoint::PassThrough(path),
+        ) => Ok(openai::pass_through(target, path, body)),
     }
 }
 
@@ -118,6 +130,11 @@ pub fn output_limit(provider: &Provider) -> &'static str {
     }
 }
 
+/// The operator's `params` as this target takes them: set for one model, they must not break another.
+pub fn params<'p>(target: &Target, params: &'p Map<String, Value>) -> Cow<'p, Map<String, Value>> {
+    openai::params(target.provider.kind, &target.upstream_model, params)
+}
+
 /// Whether the closing call must name the tools of the history, and forbid them: such a provider refuses a history of calls without them.
 pub fn closes_with_tools(provider: &Provider) -> bool {
     provider.kind == ProviderKind::Anthropic
@@ -138,19 +155,22 @@ pub fn decode(provider: &Provider, body: Bytes, stamp: Stamp) -> Bytes {
         | ProviderKind::Groq
         | ProviderKind::Mistral
         | ProviderKind::OpenRouter
-        | ProviderKind::OpenAiCompatible => body,
+        | ProviderKind::OpenAiCompatible => openai::decode(provider.kind, body),
     }
 }
 
 /// What an answer that is no success means.
 pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
-    let hidden = openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host };
-    openai::explain(status, headers, body, hidden)
+    openai::explain(status, headers, body, hidden(provider))
 }
 
 /// What an error inside a stream, or under a status of success, means.
-pub fn explain_inside(_provider: &Provider, body: &[u8]) -> Failure {
-    openai::explain_inside(body)
+pub fn explain_inside(provider: &Provider, body: &[u8]) -> Failure {
+    openai::explain_inside(body, hidden(provider))
+}
+
+fn hidden(provider: &Provider) -> openai::Hidden<'_> {
+    openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host }
 }
 
 /// Who made a thought that only its maker may get back: 16 hexadecimal digits of a hash of the provider's name and address.

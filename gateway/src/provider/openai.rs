@@ -1,15 +1,23 @@
-//! OpenAI's dialect, and that of everything compatible with it.
+//! OpenAI's dialect, and what those who speak it with an accent share: Mistral, Groq, OpenRouter, and everything that calls itself compatible.
+//! The request goes on byte for byte where nothing has to change.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, StatusCode};
-use serde_json::Value;
+use http::HeaderMap;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use serde_json::{Map, Value};
+use toolgate_config::provider::ProviderKind;
 use toolgate_config::secret::Secret;
 use toolgate_tools::net::Segments;
 
-use super::{Encoded, Unsupported};
-use crate::failure::Failure;
+use super::ids::Form;
+use super::openai_body::{Fate, Turns, has, has_ids_unfit_for, list, rewritten};
+use super::{Encoded, Unsupported, groq, mistral, openrouter};
 use crate::targets::Target;
+use crate::wire::sse::Event;
+
+pub(super) use super::openai_errors::{Hidden, explain, explain_inside};
 
 /// The caller's headers that go on. It is a list of what may, not of what may not: an unknown header may hold a credential.
 const FORWARDED: [HeaderName; 4] = [
@@ -23,19 +31,111 @@ const FORWARDED: [HeaderName; 4] = [
 const FORWARDED_WITH_BEARER: [HeaderName; 2] =
     [HeaderName::from_static("openai-organization"), HeaderName::from_static("openai-project")];
 
-/// The provider's headers that reach the caller. Cookies and account names are not among them.
-const PASSED_ON: [HeaderName; 3] = [
+/// The providers' headers that reach the caller: what an answer is called, by OpenAI, OpenRouter and Mistral. Cookies and account names are
+/// not among them.
+const PASSED_ON: [HeaderName; 5] = [
     HeaderName::from_static("x-request-id"),
     HeaderName::from_static("openai-processing-ms"),
     HeaderName::from_static("openai-version"),
+    HeaderName::from_static("x-generation-id"),
+    HeaderName::from_static("mistral-correlation-id"),
 ];
 
-/// The longest sentence of a provider's that a caller reads, in characters.
-const LONGEST_MESSAGE: usize = 500;
+/// A chat completion for a provider of this family.
+pub(super) fn encode(target: &Target, body: &Segments) -> Result<Encoded, Unsupported> {
+    let body = match target.provider.kind {
+        ProviderKind::OpenAi => openai(&target.upstream_model, body)?,
+        ProviderKind::Mistral => mistral::encode(body)?,
+        ProviderKind::Groq => groq::encode(&target.upstream_model, body)?,
+        ProviderKind::OpenRouter => openrouter::encode(body)?,
+        _ => compatible(body)?,
+    };
+    Ok(Encoded { path: format!("{}/chat/completions", target.provider.base_url.path), body })
+}
 
-/// The request goes on as it is.
-pub(super) fn encode(target: &Target, path: &str, body: &Segments) -> Result<Encoded, Unsupported> {
-    Ok(Encoded { path: format!("{}{path}", target.provider.base_url.path), body: body.clone() })
+/// What is not interpreted goes on as it is.
+pub(super) fn pass_through(target: &Target, path: &str, body: &Segments) -> Encoded {
+    Encoded { path: format!("{}{path}", target.provider.base_url.path), body: body.clone() }
+}
+
+/// OpenAI refuses long ids, and has no use for what other providers' models thought.
+const OPENAI: Turns = Turns {
+    knows_developer: true,
+    ids: Some(Form::UpTo40),
+    without: &["reasoning", "reasoning_content", "reasoning_details"],
+    without_nulls: false,
+};
+
+/// A server that is merely compatible is sent what it said itself, thoughts included: some refuse their own calls without them.
+pub(super) const COMPATIBLE: Turns = Turns { knows_developer: false, ids: None, without: &[], without_nulls: false };
+
+fn openai(model: &str, body: &Segments) -> Result<Segments, Unsupported> {
+    let renames = reasons(model) && has(body, "\"max_tokens\"") && !has(body, "\"max_completion_tokens\"");
+    if !renames && !has_ids_unfit_for(body, Form::UpTo40) && !has(body, "\"reasoning") {
+        return Ok(body.clone());
+    }
+    let member = |name: &str, _: &str| match name {
+        "max_tokens" if renames => Ok(Fate::Named("max_completion_tokens")),
+        _ => Ok(Fate::Stays),
+    };
+    rewritten(body, member, |messages| list(messages, OPENAI))
+}
+
+/// Whether turns have to be written anew for a provider that is merely compatible.
+pub(super) fn needs_compatible(body: &Segments) -> bool {
+    has(body, "\"developer\"") || has(body, "\"signer\"")
+}
+
+fn compatible(body: &Segments) -> Result<Segments, Unsupported> {
+    if !needs_compatible(body) {
+        return Ok(body.clone());
+    }
+    rewritten(body, |_, _| Ok(Fate::Stays), |messages| list(messages, COMPATIBLE))
+}
+
+/// Whether OpenAI's model of this name is one that reasons: `o` and a number, or `gpt-` and a number from 5, tuned or not. Those refuse the
+/// old name of the output limit, and have no sampling to set.
+fn reasons(model: &str) -> bool {
+    let name = model.strip_prefix("ft:").unwrap_or(model);
+    let number =
+        |rest: &str| rest.split(|character: char| !character.is_ascii_digit()).next().and_then(|digits| digits.parse().ok());
+    let generation: Option<u32> = name.strip_prefix("gpt-").and_then(number);
+    generation.is_some_and(|generation| generation >= 5 && !name.contains("-chat"))
+        || name.strip_prefix('o').is_some_and(|rest| number(rest).is_some())
+}
+
+/// What a model that reasons refuses.
+const SAMPLING: [&str; 7] =
+    ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias"];
+
+/// The operator's `params` as this target takes them: set for models that have sampling, they must not break one that has none. Where the
+/// operator has switched reasoning off, there is sampling.
+pub(super) fn params<'p>(kind: ProviderKind, model: &str, params: &'p Map<String, Value>) -> Cow<'p, Map<String, Value>> {
+    let is_refused = |name: &String| SAMPLING.contains(&name.as_str());
+    let thinks = params.get("reasoning_effort").is_none_or(|effort| effort != "none");
+    if kind != ProviderKind::OpenAi || !thinks || !reasons(model) || !params.keys().any(is_refused) {
+        return Cow::Borrowed(params);
+    }
+    Cow::Owned(params.iter().filter(|(name, _)| !is_refused(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// What makes an event of this provider a canonical one; `None`: each is one.
+pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
+    match kind {
+        ProviderKind::Mistral => Some(mistral::event),
+        ProviderKind::Groq => Some(groq::event),
+        ProviderKind::OpenRouter => Some(openrouter::event),
+        _ => None,
+    }
+}
+
+/// A plain answer of this provider as a canonical one.
+pub(super) fn decode(kind: ProviderKind, body: Bytes) -> Bytes {
+    match kind {
+        ProviderKind::Mistral => mistral::decode(body),
+        ProviderKind::OpenRouter => openrouter::decode(body),
+        _ => body,
+    }
 }
 
 pub(super) fn headers(key: Option<&Secret>, own_bearer: bool, caller: &HeaderMap, stream: bool) -> HeaderMap {
@@ -67,130 +167,99 @@ fn copy(names: &[HeaderName], from: &HeaderMap, to: &mut HeaderMap) {
     }
 }
 
-/// What no caller may read of a provider.
-#[derive(Clone, Copy)]
-pub(super) struct Hidden<'p> {
-    /// Its key.
-    pub(super) key: Option<&'p Secret>,
-    /// Its host, in lower case.
-    pub(super) host: &'p str,
-}
-
-pub(super) fn explain(status: StatusCode, headers: &HeaderMap, body: &Bytes, hidden: Hidden<'_>) -> Failure {
-    match status.as_u16() {
-        429 => Failure::UpstreamRateLimited(headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()).map(str::to_owned)),
-        400 | 413 | 422 => refused(status, body, hidden),
-        _ => Failure::Upstream(format!("the provider answered with status {}", status.as_u16())),
-    }
-}
-
-pub(super) fn explain_inside(body: &[u8]) -> Failure {
-    let error = error_of(body);
-    let number = error.get("code").and_then(Value::as_u64).or_else(|| error.get("status").and_then(Value::as_u64));
-    let words = ["code", "type"].map(|key| error.get(key).and_then(Value::as_str).unwrap_or_default());
-    if number == Some(429) || words.iter().any(|word| word.contains("rate_limit")) {
-        return Failure::UpstreamRateLimited(None);
-    }
-    Failure::Upstream("the provider reported an error in its answer".to_owned())
-}
-
-fn refused(status: StatusCode, body: &[u8], hidden: Hidden<'_>) -> Failure {
-    let error = error_of(body);
-    let text = |name: &str| error.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let message = text("message").or(error.as_str()).map(|message| cleaned(message, hidden));
-    Failure::UpstreamRefused {
-        status,
-        message: message.unwrap_or_else(|| "The model's provider refused the request.".to_owned()),
-        code: text("code").map(|code| cleaned(code, hidden)),
-        param: text("param").map(|param| cleaned(param, hidden)),
-    }
-}
-
-/// The error in a body, whatever it is wrapped in: an object, a list of one, a bare string, or nothing that can be read.
-fn error_of(body: &[u8]) -> Value {
-    let mut value: Value = serde_json::from_slice(body).unwrap_or_default();
-    if let Some(first) = value.get_mut(0) {
-        value = first.take();
-    }
-    for wrapper in ["error", "detail"] {
-        if let Some(inner) = value.get_mut(wrapper).filter(|inner| !inner.is_null()) {
-            return inner.take();
-        }
-    }
-    value
-}
-
-/// A provider's sentence without keys, addresses and control characters, and not too long.
-fn cleaned(message: &str, hidden: Hidden<'_>) -> String {
-    let without_key = match hidden.key.map(Secret::expose).filter(|key| key.len() >= 4) {
-        Some(key) => message.replace(key, "***"),
-        None => message.to_owned(),
-    };
-    let words = without_key.split_whitespace().map(|word| if gives_away(word, hidden.host) { "***" } else { word });
-    let text = words.collect::<Vec<_>>().join(" ");
-    text.chars().filter(|character| !character.is_control()).take(LONGEST_MESSAGE).collect()
-}
-
-/// Whether a word looks like a key or an address. Providers mask keys themselves (`sk-ab***yz`), which still says more than it must.
-fn gives_away(word: &str, host: &str) -> bool {
-    let is_address = word.contains("://") || word.to_ascii_lowercase().contains(host);
-    let word = word.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
-    let is_key =
-        ["sk-", "gsk_", "xai-", "AIza", "tg-"].iter().any(|prefix| word.starts_with(prefix) && word.len() > prefix.len() + 6);
-    is_key || is_address || word.starts_with("org-")
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    fn sent(encoded: Result<Segments, Unsupported>) -> String {
+        String::from_utf8(encoded.unwrap().pieces().concat()).unwrap()
+    }
+
+    fn body(text: &str) -> Segments {
+        Segments::from(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
     #[test]
-    fn errors_are_read_in_every_wrapping_and_cleaned() {
-        let key = Secret::new("SECRET-CANARY");
-        let hidden = Hidden { key: Some(&key), host: "llm.internal" };
-        let table = [
-            (
-                r#"{"error":{"message":"too long","code":"context_length_exceeded","param":"messages"}}"#,
-                "too long",
-                Some("context_length_exceeded"),
-            ),
-            (r#"{"error":{"message":"bad key SECRET-CANARY at https://x.test/v1","code":400}}"#, "bad key *** at ***", None),
-            (r#"{"error":{"message":"no model at LLM.internal:8000, try later"}}"#, "no model at *** try later", None),
-            (r#"{"error":"plain"}"#, "plain", None),
-            (r#"[{"error":{"message":"in a list"}}]"#, "in a list", None),
-            (r#"{"detail":"fast api"}"#, "fast api", None),
-            (r#"{"message":"bare"}"#, "bare", None),
-            (r#"{"error":{"message":"Incorrect API key provided: sk-abcdefgh1234."}}"#, "Incorrect API key provided: ***", None),
-            ("<html>no</html>", "The model's provider refused the request.", None),
-            ("", "The model's provider refused the request.", None),
-        ];
-        for (body, message, code) in table {
-            let failure = explain(StatusCode::BAD_REQUEST, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()), hidden);
-            let Failure::UpstreamRefused { message: seen, code: seen_code, .. } = failure else { panic!("{body}") };
-            assert_eq!((seen.as_str(), seen_code.as_deref()), (message, code), "{body}");
+    fn models_that_reason_are_known_by_their_name() {
+        for model in
+            ["o1", "o1-mini", "o3-2025-04-16", "o4-mini", "gpt-5", "gpt-5.2-codex", "gpt-6-mini", "gpt-10", "ft:o4-mini:org::id"]
+        {
+            assert!(reasons(model), "{model}");
+        }
+        for model in
+            ["gpt-4o", "gpt-4.1", "gpt-4o-mini", "gpt-3.5-turbo", "gpt-5-chat-latest", "omni-moderation", "gpt-oss-120b", "o", ""]
+        {
+            assert!(!reasons(model), "{model}");
         }
     }
 
     #[test]
-    fn a_status_says_what_failed() {
-        let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("30"))]);
-        let explain = |status| {
-            explain(StatusCode::from_u16(status).unwrap(), &headers, &Bytes::new(), Hidden { key: None, host: "llm.internal" })
+    fn the_old_name_of_the_output_limit_is_renamed_for_models_that_reason_and_for_no_other() {
+        let old = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"\"max_completion_tokens\""}]}"#;
+        let new = old.replacen("max_tokens", "max_completion_tokens", 1);
+        let both = r#"{"messages":[],"max_tokens":9,"max_completion_tokens":8}"#;
+        assert_eq!(sent(openai("o3-mini", &body(old))), new);
+        for (model, body_text) in [("gpt-4o", old), ("o3-mini", &new), ("o3-mini", both)] {
+            assert_eq!(sent(openai(model, &body(body_text))), body_text, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_change_is_the_very_bytes() {
+        let text = r#"{"model":"m","messages":[{"role":"developer","content":"a \"reasoning\" é"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"t","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c"}],"temperature":1.10,"y":1e400}"#;
+        let whole = body(text);
+        let same = openai("o3", &whole).unwrap();
+        assert_eq!(same.pieces()[0].as_ptr(), whole.pieces()[0].as_ptr());
+        let whole = body(&text.replace("developer", "system"));
+        assert_eq!(compatible(&whole).unwrap().pieces()[0].as_ptr(), whole.pieces()[0].as_ptr());
+    }
+
+    #[test]
+    fn case_16_long_ids_are_hashed_for_openai_calls_and_results_alike() {
+        let id = |last: char| format!("{}{last}", "i".repeat(59));
+        let turns = |[a, b]: [&str; 2]| {
+            format!(
+                r#"{{"messages":[{{"role":"assistant","content":null,"tool_calls":[{{"id":"{a}","type":"function","function":{{"name":"t","arguments":"{{}}"}}}},{{"id":"{b}"}},{{"id":"short"}}]}},{{"role":"tool","tool_call_id":"{a}","content":"1"}},{{"role":"tool","tool_call_id":"{b}","content":"2"}},{{"role":"tool","tool_call_id":"short"}}]}}"#
+            )
         };
-        assert_eq!(explain(429), Failure::UpstreamRateLimited(Some("30".to_owned())));
-        for status in [301, 401, 403, 404, 409, 500, 503] {
-            assert_eq!(explain(status).status().as_u16(), 502, "{status}");
-        }
-        for status in [400, 413, 422] {
-            assert_eq!(explain(status).status().as_u16(), status);
-        }
+        let long = [id('a'), id('b')];
+        let fitted = [&long[0], &long[1]].map(|id| super::super::ids::fit(id, Form::UpTo40).into_owned());
+        assert_ne!(fitted[0], fitted[1]);
+        assert_eq!(sent(openai("m", &body(&turns([&long[0], &long[1]])))), turns([&fitted[0], &fitted[1]]));
     }
 
     #[test]
-    fn a_rate_limit_inside_a_stream_is_one() {
-        assert_eq!(explain_inside(br#"{"error":{"code":429,"message":"slow down"}}"#).status().as_u16(), 429);
-        assert_eq!(explain_inside(br#"{"error":{"type":"rate_limit_error"}}"#).status().as_u16(), 429);
-        assert_eq!(explain_inside(br#"{"error":{"message":"overloaded"}}"#).status().as_u16(), 502);
+    fn case_22_thoughts_of_others_do_not_reach_openai_and_signed_ones_nobody() {
+        let turn = |more: &str| format!(r#"{{"messages":[{{"role":"assistant","content":"a"{more}}}]}}"#);
+        let details = |entries: &str| format!(r#","reasoning_details":[{entries}]"#);
+        let (signed, unsigned) = (
+            r#"{"type":"reasoning.text","text":"t","signer":"0123456789abcdef"}"#,
+            r#"{"type":"reasoning.encrypted","data":"d"}"#,
+        );
+        let thoughts = r#","reasoning_content":"hm","reasoning":"hm""#;
+        let all = turn(&format!("{thoughts}{}", details(&format!("{signed},{unsigned}"))));
+        assert_eq!(sent(openai("m", &body(&all))), turn(""));
+        assert_eq!(sent(compatible(&body(&all))), turn(&format!("{thoughts}{}", details(unsigned))));
+    }
+
+    #[test]
+    fn case_23_schemas_of_tools_are_never_made_strict() {
+        let text = r#"{"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"type":"object","properties":{"url":{"type":"string","format":"uri"},"max":{"type":"integer"}}}}}]}"#;
+        assert_eq!(sent(openai("gpt-5", &body(text))), text);
+    }
+
+    #[test]
+    fn an_operators_sampling_is_left_out_where_a_model_has_none() {
+        let map = |value: Value| value.as_object().cloned().unwrap();
+        let all = map(json!({ "temperature": 0.2, "top_p": 0.9, "max_tokens": 5 }));
+        let seen = |kind, model| params(kind, model, &all).keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(seen(ProviderKind::OpenAi, "o3"), "max_tokens");
+        assert_eq!(seen(ProviderKind::OpenAi, "gpt-4o"), "temperature top_p max_tokens");
+        assert_eq!(seen(ProviderKind::OpenRouter, "o3"), "temperature top_p max_tokens");
+        let unthinking = map(json!({ "temperature": 0.2, "reasoning_effort": "none" }));
+        assert_eq!(*params(ProviderKind::OpenAi, "gpt-5.2", &unthinking), unthinking);
     }
 
     #[test]
@@ -201,6 +270,7 @@ mod tests {
             (HeaderName::from_static("cookie"), HeaderValue::from_static("s=CANARY")),
             (HeaderName::from_static("openai-organization"), HeaderValue::from_static("CANARY")),
             (HeaderName::from_static("x-toolgate-user"), HeaderValue::from_static("CANARY")),
+            (HeaderName::from_static("http-referer"), HeaderValue::from_static("CANARY")),
             (USER_AGENT, HeaderValue::from_static("app/1")),
         ]);
         let sent = headers(Some(&Secret::new("own")), false, &caller, false);

@@ -275,6 +275,7 @@ fn inside(provider: &Provider, body: &[u8]) -> Failed {
     let failure = provider::explain_inside(provider, body);
     let outcome = match failure {
         Failure::UpstreamRateLimited(_) => Outcome::RateLimited,
+        Failure::UpstreamRefused { .. } => Outcome::ClientError,
         _ => Outcome::ServerError,
     };
     (failure, outcome)

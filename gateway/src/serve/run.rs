@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{json, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::Instant;
 use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
@@ -163,7 +163,10 @@ impl<'r> Run<'r> {
             output_limit,
             answers: request.answers,
         };
-        let compose = |target: &Target, lowered| request.compose(&splice(target, model, system, offer, lowered), round, messages);
+        let compose = |target: &Target, lowered| {
+            let params = provider::params(target, &model.params);
+            request.compose(&splice(target, &params, system, offer, lowered), round, messages)
+        };
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
         let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
@@ -224,7 +227,8 @@ impl<'r> Run<'r> {
     /// In place of a run: what would be sent, and what the gate says.
     pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
         let target = self.targets.current();
-        let splice = splice(target, &self.model, &self.system, &self.offer, None);
+        let params = provider::params(target, &self.model.params);
+        let splice = splice(target, &params, &self.system, &self.offer, None);
         let body = Bytes::from(self.request.compose(&splice, Round::First, &self.messages).concat());
         let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
         let order = Order {
@@ -339,7 +343,7 @@ fn leaves_no_room(request: &Request, record: &mut Recording) -> bool {
 
 fn splice<'s>(
     target: &'s Target,
-    model: &'s Model,
+    params: &'s Map<String, Value>,
     system: &'s Option<Bytes>,
     offer: &Bytes,
     lowered: Option<u64>,
@@ -348,7 +352,7 @@ fn splice<'s>(
     Splice {
         upstream_model: &target.upstream_model,
         system: system.as_deref(),
-        params: &model.params,
+        params,
         tools: offer.clone(),
         output_limit: lowered.map(|tokens| OutputLimit { member, tokens }),
         closes_with_tools: provider::closes_with_tools(&target.provider),

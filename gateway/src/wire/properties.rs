@@ -279,7 +279,8 @@ fn mends(body: &str) {
     for message in expected["messages"].as_array_mut().unwrap() {
         for call in message["tool_calls"].as_array_mut().unwrap() {
             let arguments = &mut call["function"]["arguments"];
-            if arguments.is_null() || arguments.as_str().is_some_and(|text| text.trim().is_empty()) {
+            let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+            if arguments.is_null() || arguments.as_str().is_some_and(|text| !is_object(text)) {
                 *arguments = json!("{}");
             } else if arguments.is_object() {
                 *arguments = json!(arguments.to_string());

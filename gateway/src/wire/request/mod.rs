@@ -1,5 +1,6 @@
 //! A caller's chat completion: read once, and sent on as it came, with the gateway's own parts spliced in.
 
+mod mending;
 mod reading;
 
 use bytes::{BufMut, Bytes, BytesMut};

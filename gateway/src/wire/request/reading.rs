@@ -2,16 +2,13 @@
 //! arguments are mended. Everything else is left alone.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use memchr::memmem;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::{BadRequest, ToolChoice};
-use crate::wire::history::{Entry, History};
-use crate::wire::object::{self, Members, Patches, as_str, range_of, spells, string};
+use super::{BadRequest, ToolChoice, mending};
+use crate::wire::history::{Entry, History, Role};
+use crate::wire::object::{Members, range_of, spells, string};
 use crate::wire::scan;
 
 /// The members of a body, raw keys and raw values.
@@ -172,10 +169,10 @@ pub(super) fn transcript(body: &Bytes, list: &str) -> Result<Transcript, BadRequ
 fn mended(whole: &Bytes, history: &mut History) -> Result<Vec<Bytes>, BadRequest> {
     let mut segments = Vec::with_capacity(1);
     let mut at = 0;
-    for entry in history.entries.iter_mut().filter(|entry| !entry.calls.is_empty()) {
-        let Some(message) = with_arguments(entry) else { continue };
+    for entry in history.entries.iter_mut().filter(|entry| entry.role == Role::Assistant || !entry.calls.is_empty()) {
+        let Some(message) = mending::mended(&entry.bytes) else { continue };
         let text = std::str::from_utf8(&entry.bytes).unwrap_or_default();
-        let place = object::range_of(whole, text);
+        let place = range_of(whole, text);
         segments.push(whole.slice(at..place.start));
         at = place.end;
         // Where its arguments stand is another place now.
@@ -185,55 +182,6 @@ fn mended(whole: &Bytes, history: &mut History) -> Result<Vec<Bytes>, BadRequest
     segments.push(whole.slice(at..));
     segments.retain(|segment| !segment.is_empty());
     Ok(segments)
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<Call<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "object::present")]
-    arguments: Option<&'a RawValue>,
-}
-
-/// The message with `{}` for arguments that are empty, `null` or missing, and a text for those that are none. `None`: it needs no change.
-fn with_arguments(entry: &Entry) -> Option<Bytes> {
-    let message: Message<'_> = serde_json::from_slice(&entry.bytes).ok()?;
-    let functions = message.tool_calls.into_iter().flatten().filter_map(|call| call.function);
-    let mut patches = Patches::default();
-    functions.filter_map(|function| missing(&entry.bytes, &function)).for_each(|(place, text)| patches.replace(place, text));
-    if patches.is_empty() {
-        return None;
-    }
-    let mut text = BytesMut::with_capacity(entry.bytes.len() + 64);
-    patches.apply(&entry.bytes, &mut text);
-    Some(text.freeze())
-}
-
-/// Where arguments are to be put, and which.
-fn missing(message: &[u8], function: &Function<'_>) -> Option<(Range<usize>, String)> {
-    let Some(arguments) = function.arguments else {
-        let after = range_of(message, function.name?.get()).end;
-        return Some((after..after, r#","arguments":"{}""#.to_owned()));
-    };
-    let text = match arguments.get() {
-        "null" => "{}".to_owned(),
-        object if object.starts_with('{') => object.to_owned(),
-        _ if as_str(arguments).is_some_and(|text| text.trim().is_empty()) => "{}".to_owned(),
-        _ => return None,
-    };
-    Some((range_of(message, arguments.get()), object::quoted(&text)))
 }
 
 /// A part of the body, which shares its bytes.

@@ -1,0 +1,411 @@
+//! Mistral's accent. It refuses members that it does not know, in requests and in turns, wants call ids of nine letters or digits, an order of
+//! roles of its own, and its models that reason answer in parts.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolgate_tools::net::Segments;
+
+use super::Unsupported;
+use super::ids::Form;
+use super::openai_body::{Fate, Turn, Turns, has, neutral, rewritten, turns};
+use crate::wire::finish::LENGTH;
+use crate::wire::object::{Members, Patches, as_str, range_of};
+use crate::wire::sse::Event;
+
+pub(super) fn encode(body: &Segments) -> Result<Segments, Unsupported> {
+    let has_both_limits = has(body, "\"max_tokens\"") && has(body, "\"max_completion_tokens\"");
+    rewritten(body, |name, value| member(name, value, has_both_limits), transcript)
+}
+
+/// What becomes of a member. Labels and hints go silently; what asks for something that Mistral cannot do is refused.
+fn member(name: &str, value: &str, has_both_limits: bool) -> Result<Fate<'static>, Unsupported> {
+    match name {
+        "max_tokens" if has_both_limits => Ok(Fate::Goes),
+        "max_completion_tokens" if value != "null" => Ok(Fate::Named("max_tokens")),
+        "seed" if value != "null" => Ok(Fate::Named("random_seed")),
+        // Its last chunk has the usage in any case.
+        "stream_options" => Ok(Fate::Goes),
+        "user" | "safety_identifier" | "prompt_cache_key" | "prompt_cache_retention" | "verbosity" => Ok(Fate::Goes),
+        "tool_choice" if value == "\"required\"" => Ok(Fate::Is("\"any\"".into())),
+        "reasoning_effort" if value != "null" => Ok(Fate::Is(effort(value).into())),
+        "logprobs" => neutral("logprobs", value, &["false"]),
+        "top_logprobs" => neutral("top_logprobs", value, &["0"]),
+        "logit_bias" => neutral("logit_bias", value, &["{}"]),
+        "modalities" => neutral("modalities", value, &["[\"text\"]"]),
+        "audio" => neutral("audio", value, &[]),
+        "web_search_options" => neutral("web_search_options", value, &[]),
+        "store" => neutral("store", value, &["false"]),
+        "service_tier" => neutral("service_tier", value, &["\"auto\"", "\"default\""]),
+        "functions" => neutral("functions", value, &["[]"]),
+        "function_call" => neutral("function_call", value, &["\"auto\"", "\"none\""]),
+        _ if value == "null" => Ok(Fate::Goes),
+        _ => Ok(Fate::Stays),
+    }
+}
+
+/// It thinks or it does not: there is nothing between.
+fn effort(value: &str) -> String {
+    match value {
+        "\"minimal\"" => "\"none\"".to_owned(),
+        "\"low\"" | "\"medium\"" | "\"high\"" | "\"xhigh\"" => "\"high\"".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+const TURNS: Turns = Turns {
+    knows_developer: false,
+    ids: Some(Form::Nine),
+    without: &["refusal", "annotations", "audio", "function_call", "reasoning", "reasoning_content", "reasoning_details"],
+    without_nulls: true,
+};
+
+/// What stands between a result and whoever speaks next but the model: Mistral wants the model's own turn there.
+const BRIDGE: &str = r#"{"role":"assistant","content":"OK."}"#;
+
+/// The transcript in the order that Mistral wants: after a result the model, after the model no system text.
+fn transcript(list: &str) -> Option<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut before = String::new();
+    for turn in turns(list)? {
+        let is_system = matches!(&*turn.role, "system" | "developer");
+        if before == "tool" && (is_system || turn.role == "user") {
+            out.push(BRIDGE.to_owned());
+            "assistant".clone_into(&mut before);
+        }
+        // A turn of the model's that says nothing is refused.
+        if turn.role == "assistant" && says_nothing(&turn) {
+            continue;
+        }
+        let as_user = is_system && before == "assistant";
+        let mut edits = Vec::new();
+        edits.extend(as_user.then(|| ("role", "\"user\"".to_owned())));
+        edits.extend(turn.get("content").and_then(parts).map(|content| ("content", content)));
+        out.push(named(&turn, &edits));
+        before = if as_user { "user".to_owned() } else { turn.role.into_owned() };
+    }
+    Some(format!("[{}]", out.join(",")))
+}
+
+/// Only a result may have a name.
+fn named(turn: &Turn<'_>, edits: &[(&'static str, String)]) -> String {
+    const NAMELESS: Turns = Turns {
+        without: &[
+            "name",
+            "refusal",
+            "annotations",
+            "audio",
+            "function_call",
+            "reasoning",
+            "reasoning_content",
+            "reasoning_details",
+        ],
+        ..TURNS
+    };
+    turn.written(if turn.role == "tool" { TURNS } else { NAMELESS }, edits).into_owned()
+}
+
+fn says_nothing(turn: &Turn<'_>) -> bool {
+    turn.get("tool_calls").is_none() && matches!(turn.get("content"), None | Some("null" | "\"\"" | "[]"))
+}
+
+/// A list of parts in Mistral's words, where they are others than OpenAI's.
+fn parts(content: &str) -> Option<String> {
+    if !content.starts_with('[') || !(content.contains("\"file\"") || content.contains("\"input_audio\"")) {
+        return None;
+    }
+    let parts: Vec<&RawValue> = serde_json::from_str(content).ok()?;
+    let parts: Vec<String> = parts.iter().map(|part| part_of(part).unwrap_or_else(|| part.get().to_owned())).collect();
+    Some(format!("[{}]", parts.join(",")))
+}
+
+fn part_of(part: &RawValue) -> Option<String> {
+    let part = Members::parse(part.get().as_bytes()).ok()?;
+    let inside = |name: &str| Members::parse(part.get(name)?.get().as_bytes()).ok();
+    match &*as_str(part.get("type")?)? {
+        "input_audio" => {
+            let data = inside("input_audio")?.get("data")?.get();
+            Some(format!(r#"{{"type":"input_audio","input_audio":{data}}}"#))
+        }
+        "file" => {
+            let file = inside("file")?;
+            let Some(data) = file.get("file_data") else {
+                return Some(format!(r#"{{"type":"file","file_id":{}}}"#, file.get("file_id")?.get()));
+            };
+            let name = file.get("filename").map(|name| format!(r#","document_name":{}"#, name.get())).unwrap_or_default();
+            Some(format!(r#"{{"type":"document_url","document_url":{}{name}}}"#, data.get()))
+        }
+        _ => None,
+    }
+}
+
+/// A chunk with its parts told apart: text is content, thinking is a thought.
+pub(super) fn event(event: Event) -> Event {
+    match adapted(&event.data) {
+        Adapted::Same => event,
+        Adapted::Other(data) => Event { data, ..event },
+        Adapted::Broken => Event { is_error: true, ..event },
+    }
+}
+
+/// A plain answer likewise.
+pub(super) fn decode(body: Bytes) -> Bytes {
+    match adapted(&body) {
+        Adapted::Same => body,
+        Adapted::Other(body) => body,
+        Adapted::Broken => Bytes::from_static(br#"{"error":{}}"#),
+    }
+}
+
+enum Adapted {
+    Same,
+    Other(Bytes),
+    /// The answer ended in an error.
+    Broken,
+}
+
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow, default)]
+    choices: Vec<Choice<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default, alias = "delta")]
+    message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+fn adapted(whole: &Bytes) -> Adapted {
+    // Parts have types; most chunks have none of these words, and are not read here.
+    let words: [&[u8]; 3] = [b"\"type\"", b"\"model_length\"", b"\"error\""];
+    if words.iter().all(|word| memmem::find(whole, word).is_none()) {
+        return Adapted::Same;
+    }
+    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return Adapted::Same };
+    let mut patches: Vec<(Range<usize>, String)> = Vec::new();
+    for choice in &choices {
+        match choice.finish_reason.map(RawValue::get) {
+            Some("\"error\"") => return Adapted::Broken,
+            Some(finish @ "\"model_length\"") => patches.push((range_of(whole, finish), LENGTH.to_owned())),
+            _ => {}
+        }
+        let content = choice.message.as_ref().and_then(|message| message.content).map(RawValue::get);
+        patches.extend(content.and_then(|content| Some((range_of(whole, content), told_apart(content)?))));
+    }
+    if patches.is_empty() {
+        return Adapted::Same;
+    }
+    let mut out = BytesMut::with_capacity(whole.len());
+    let mut all = Patches::default();
+    patches.into_iter().for_each(|(place, text)| all.replace(place, text));
+    all.apply(whole, &mut out);
+    Adapted::Other(out.freeze())
+}
+
+/// A part of an answer. A thought is a list of texts.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking: Option<&'a RawValue>,
+}
+
+/// What a list of parts says, as the value of `content`, and the member for what it thinks behind it.
+fn told_apart(content: &str) -> Option<String> {
+    if !content.starts_with('[') {
+        return None;
+    }
+    let parts: Vec<Part<'_>> = serde_json::from_str(content).ok()?;
+    let (mut said, mut thought) = (String::new(), String::new());
+    for part in parts {
+        part.text.into_iter().for_each(|text| push_text(&mut said, text));
+        part.thinking.into_iter().for_each(|thinking| push_text(&mut thought, thinking));
+    }
+    let content = if said.is_empty() && !thought.is_empty() { "null".to_owned() } else { format!("\"{said}\"") };
+    Some(if thought.is_empty() { content } else { format!("{content},\"reasoning_content\":\"{thought}\"") })
+}
+
+/// Appends the inside of a string, or of the texts in a list of parts. What was escaped stays escaped.
+fn push_text(out: &mut String, raw: &RawValue) {
+    if let Some(inner) = raw.get().strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        return out.push_str(inner);
+    }
+    let parts: Vec<Part<'_>> = serde_json::from_str(raw.get()).unwrap_or_default();
+    parts.iter().filter_map(|part| part.text).for_each(|text| push_text(out, text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(members: &str, messages: &str) -> Result<String, &'static str> {
+        let body = Bytes::from(format!(r#"{{"model":"m","messages":{messages}{members}}}"#));
+        let body = encode(&Segments::from(body)).map_err(|unsupported| unsupported.field)?;
+        Ok(String::from_utf8(body.pieces().concat()).unwrap())
+    }
+
+    fn turns_sent(turns: &str) -> String {
+        let sent = sent("", &format!("[{turns}]")).unwrap();
+        sent.strip_prefix(r#"{"model":"m","messages":["#).and_then(|sent| sent.strip_suffix("]}")).unwrap().to_owned()
+    }
+
+    #[test]
+    fn members_take_the_names_that_mistral_has() {
+        let table = [
+            (r#","max_completion_tokens":9"#, r#","max_tokens":9"#),
+            (r#","max_tokens":9,"max_completion_tokens":8"#, r#","max_tokens":8"#),
+            (r#","seed":7,"temperature":1.10"#, r#","random_seed":7,"temperature":1.10"#),
+            (r#","stream":true,"stream_options":{"include_usage":true}"#, r#","stream":true"#),
+            (r#","tools":[1],"tool_choice":"required""#, r#","tools":[1],"tool_choice":"any""#),
+            (r#","tools":[1],"tool_choice":"none""#, r#","tools":[1],"tool_choice":"none""#),
+            (r#","reasoning_effort":"low""#, r#","reasoning_effort":"high""#),
+            (r#","reasoning_effort":"minimal""#, r#","reasoning_effort":"none""#),
+            (r#","user":"u","safety_identifier":"s","stop":null,"seed":null"#, ""),
+            (r#","logprobs":false,"top_logprobs":0,"logit_bias":{},"modalities":["text"],"store":false"#, ""),
+            (
+                r#","n":2,"parallel_tool_calls":false,"safe_prompt":true,"x":1e400"#,
+                r#","n":2,"parallel_tool_calls":false,"safe_prompt":true,"x":1e400"#,
+            ),
+        ];
+        for (members, expected) in table {
+            let turns = r#"[{"role":"user","content":"a"}]"#;
+            assert_eq!(sent(members, turns), Ok(format!(r#"{{"model":"m","messages":{turns}{expected}}}"#)), "{members}");
+        }
+    }
+
+    #[test]
+    fn what_mistral_cannot_do_is_named() {
+        for field in ["logprobs", "store", "audio", "web_search_options"] {
+            assert_eq!(sent(&format!(r#","{field}":true"#), "[]"), Err(field));
+        }
+        assert_eq!(sent(r#","logit_bias":{"1":2}"#, "[]"), Err("logit_bias"));
+        assert_eq!(sent(r#","functions":[{}]"#, "[]"), Err("functions"));
+        assert_eq!(sent(r#","service_tier":"flex""#, "[]"), Err("service_tier"));
+    }
+
+    #[test]
+    fn case_16_ids_are_nine_letters_or_digits_and_stay_together() {
+        let turns = |id: &str| {
+            format!(
+                r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","function":{{"name":"t","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{id}","content":"1"}}"#
+            )
+        };
+        let id = "call_aB3dEfGhIjKlMnOpQrStUvWx";
+        let fitted = super::super::ids::fit(id, Form::Nine).into_owned();
+        assert_eq!(turns_sent(&turns(id)), turns(&fitted));
+        assert_eq!(turns_sent(&turns("aB3dEfGhI")), turns("aB3dEfGhI"));
+    }
+
+    #[test]
+    fn case_19_roles_are_in_an_order_that_mistral_takes() {
+        let turn = |role: &str| format!(r#"{{"role":"{role}","content":"x"}}"#);
+        let turns = |roles: &str| roles.split(' ').map(turn).collect::<Vec<_>>().join(",");
+        let bridged = |roles: &str| turns(roles).replace(&turn("bridge"), BRIDGE);
+        let table = [
+            ("developer system user user", "system system user user"),
+            ("user assistant tool user user", "user assistant tool bridge user user"),
+            ("user assistant tool tool assistant user", "user assistant tool tool assistant user"),
+            ("user assistant tool system user", "user assistant tool bridge user user"),
+            ("user assistant developer user", "user assistant user user"),
+            ("user system user", "user system user"),
+        ];
+        for (roles, expected) in table {
+            assert_eq!(turns_sent(&turns(roles)), bridged(expected), "{roles}");
+        }
+    }
+
+    #[test]
+    fn members_of_turns_that_mistral_refuses_stay_behind() {
+        let table = [
+            (r#"{"role":"user","name":"ann","content":"a"}"#, r#"{"role":"user","content":"a"}"#),
+            (
+                r#"{"role":"assistant","content":"a","refusal":null,"annotations":[],"audio":null,"reasoning_content":"hm","reasoning_details":[{}],"prefix":true}"#,
+                r#"{"role":"assistant","content":"a","prefix":true}"#,
+            ),
+            (
+                r#"{"role":"tool","name":"t","tool_call_id":"aB3dEfGhI","content":"1"}"#,
+                r#"{"role":"tool","name":"t","tool_call_id":"aB3dEfGhI","content":"1"}"#,
+            ),
+            (r#"{"role":"assistant","content":"","x":1},{"role":"user","content":null}"#, r#"{"role":"user","content":null}"#),
+        ];
+        for (turn, expected) in table {
+            assert_eq!(turns_sent(turn), expected);
+        }
+    }
+
+    #[test]
+    fn files_and_sound_are_parts_in_mistrals_words() {
+        let turn = |parts: &str| format!(r#"{{"role":"user","content":[{parts}]}}"#);
+        let table = [
+            (
+                r#"{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AA=="}}"#,
+                r#"{"type":"document_url","document_url":"data:application/pdf;base64,AA==","document_name":"a.pdf"}"#,
+            ),
+            (r#"{"type":"file","file":{"file_id":"f"}}"#, r#"{"type":"file","file_id":"f"}"#),
+            (
+                r#"{"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}}"#,
+                r#"{"type":"input_audio","input_audio":"AA=="}"#,
+            ),
+            (
+                r#"{"type":"image_url","image_url":{"url":"u","detail":"low"}}"#,
+                r#"{"type":"image_url","image_url":{"url":"u","detail":"low"}}"#,
+            ),
+            (r#"{"type":"text","text":"\"file\""},{"type":"file"}"#, r#"{"type":"text","text":"\"file\""},{"type":"file"}"#),
+        ];
+        for (parts, expected) in table {
+            assert_eq!(turns_sent(&turn(parts)), turn(expected));
+        }
+    }
+
+    #[test]
+    fn parts_of_an_answer_are_text_and_thoughts() {
+        let table = [
+            (r#""plain \"type\"""#, r#""plain \"type\"""#),
+            (
+                r#"[{"type":"thinking","thinking":[{"type":"text","text":"h\""},{"type":"text","text":"m"}]}]"#,
+                r#"null,"reasoning_content":"h\"m""#,
+            ),
+            (
+                r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"reference","reference_ids":[1]},{"type":"text","text":"\ud83c\udfbb"}]"#,
+                r#""a\ud83c\udfbb","reasoning_content":"hm""#,
+            ),
+            (r#"[{"type":"text","text":"a"}]"#, r#""a""#),
+            ("[]", r#""""#),
+            ("null", "null"),
+        ];
+        for (content, expected) in table {
+            for place in ["delta", "message"] {
+                let whole = |content: &str| {
+                    format!(
+                        r#"{{"id":"x","type":0,"choices":[{{"index":0,"{place}":{{"role":"assistant","content":{content}}},"finish_reason":null}}],"y":1.10}}"#
+                    )
+                };
+                let data = Bytes::from(whole(content));
+                assert_eq!(event(Event { data: data.clone(), is_error: false }).data, whole(expected));
+                assert_eq!(decode(data), whole(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_has_the_words_of_the_canon() {
+        let whole = |finish: &str| Bytes::from(format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#));
+        let seen = |finish: &str| event(Event { data: whole(finish), is_error: false });
+        assert_eq!(seen("model_length").data, whole("length"));
+        assert_eq!(seen("stop").data, whole("stop"));
+        assert!(seen("error").is_error && !seen("stop").is_error);
+    }
+}
