@@ -153,7 +153,8 @@ fn holds(word: &str, prefix: &str, least: usize) -> bool {
 
 /// Whether a word is the address of a host, with a port or without.
 fn names_an_ip(word: &str) -> bool {
-    let word = word.trim_matches(|character: char| !character.is_ascii_hexdigit() && !matches!(character, '[' | ']' | ':'));
+    let word = word.trim_matches(|character: char| !character.is_ascii_alphanumeric() && !matches!(character, '[' | ']' | ':'));
+    let word = word.trim_end_matches(':');
     let host = word.rsplit_once(':').map_or(word, |(host, port)| if port.parse::<u16>().is_ok() { host } else { word });
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.parse::<std::net::Ipv4Addr>().is_ok() || (host.contains("::") && host.parse::<std::net::Ipv6Addr>().is_ok())
@@ -258,6 +259,7 @@ mod tests {
             "user-0123456789abcdef",
             "admin@shop.example",
             "10.0.0.5:8000",
+            "10.0.0.5:",
             "(192.168.1.1)",
             "[::1]:80",
             "https://api.example/v1",
