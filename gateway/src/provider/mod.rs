@@ -178,3 +178,6 @@ pub fn signer(provider: &Provider) -> String {
     let place = format!("{}\0{}{}", provider.name, provider.base_url.origin.authority(), provider.base_url.path);
     ids::hex(&ids::digest(place.as_bytes())[..8])
 }
+
+#[cfg(test)]
+mod golden;

@@ -1,0 +1,182 @@
+//! The wire pairs of `tests/golden`, a folder each kind of provider, and what holds at every cut of a stream.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Map, Value, json};
+use toolgate_config::check::{Source, read};
+use toolgate_config::provider::Provider;
+use toolgate_tools::net::Segments;
+
+use super::{Decoder, Encoded, Endpoint, Stamp, Unsupported, decode, encode, signer};
+use crate::targets::Target;
+use crate::wire::sse::Event;
+
+/// Kinds whose folders are walked here.
+const KINDS: [&str; 5] = ["openai", "openai_compatible", "mistral", "groq", "openrouter"];
+
+const STAMP: Stamp = Stamp { created: 1_767_225_600, seed: 7 };
+
+/// A provider of each kind, and how it signs.
+static PROVIDERS: LazyLock<Vec<(Arc<Provider>, String)>> = LazyLock::new(|| KINDS.into_iter().map(provider).collect());
+
+fn provider(kind: &str) -> (Arc<Provider>, String) {
+    let provider = format!("{{ kind: {kind}, base_url: 'https://api.example.org/v1', api_key: '${{KEY}}' }}");
+    let file = format!("providers: {{ {kind}: {provider} }}\nmodels: {{ m: {{ provider: {kind} }} }}\n");
+    let env = |name: &str| (name == "KEY").then(|| "sk-golden-test".to_owned());
+    let config = read(&Source { path: Path::new("toolgate.yaml"), text: &file, env: &env }).unwrap();
+    let provider = Arc::clone(&config.model("m").unwrap().provider);
+    let signs = signer(&provider);
+    (provider, signs)
+}
+
+fn of(kind: &str) -> &'static (Arc<Provider>, String) {
+    PROVIDERS.iter().find(|(provider, _)| provider.name.as_str() == kind).unwrap()
+}
+
+fn target(kind: &str, model: &str, max_output: Option<u32>) -> Target {
+    let provider = Arc::clone(&of(kind).0);
+    Target { provider, upstream_model: model.to_owned(), price: None, max_output, window: 200_000, label: "m".to_owned() }
+}
+
+fn files(kind: &str, folder: &str, ending: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(kind).join(folder);
+    let mut files: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|has| has == ending));
+    files.sort();
+    assert!(!files.is_empty(), "{kind} {ending}");
+    files
+}
+
+/// Every file of a folder of every kind, with the kind.
+fn all(folder: &str, ending: &str) -> Vec<(&'static str, PathBuf)> {
+    KINDS.into_iter().flat_map(|kind| files(kind, folder, ending).into_iter().map(move |file| (kind, file))).collect()
+}
+
+fn blesses() -> bool {
+    std::env::var_os("BLESS").is_some()
+}
+
+/// Who signed is a hash of the provider; the files call it by a word.
+fn unsigned(kind: &str, text: &str) -> String {
+    text.replace(&of(kind).1, "SIGNER")
+}
+
+/// The pair in a file.
+fn pair(kind: &str, file: &Path) -> Map<String, Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    serde_json::from_str(&text.replace("SIGNER", &of(kind).1)).unwrap()
+}
+
+/// Compares what was made with what the file says of it, or writes it there.
+fn compare(kind: &str, file: &Path, mut pair: Map<String, Value>, seen: Value) {
+    let seen = seen.as_object().unwrap();
+    if blesses() {
+        pair.retain(|key, _| !["out", "unsupported", "why"].contains(&key.as_str()));
+        pair.extend(seen.clone());
+        let text = unsigned(kind, &serde_json::to_string_pretty(&pair).unwrap());
+        return std::fs::write(file, text + "\n").unwrap();
+    }
+    for name in ["out", "unsupported", "why"] {
+        assert_eq!(pair.get(name), seen.get(name), "{}", file.display());
+    }
+}
+
+#[test]
+fn golden_requests() {
+    for (kind, file) in all("encode", "json") {
+        let pair = pair(kind, &file);
+        let max_output = pair.get("max_output").and_then(Value::as_u64).map(|most| u32::try_from(most).unwrap());
+        let target = target(kind, pair["model"].as_str().unwrap(), max_output);
+        let body = Segments::from(Bytes::from(pair["in"].to_string()));
+        let seen = match encode(&target, Endpoint::Chat, &body, pair["in"]["stream"] == true) {
+            Ok(Encoded { body, .. }) => json!({"out": serde_json::from_slice::<Value>(&body.pieces().concat()).unwrap()}),
+            Err(Unsupported { field, why }) => json!({"unsupported": field, "why": why}),
+        };
+        compare(kind, &file, pair, seen);
+    }
+}
+
+#[test]
+fn golden_plain_answers() {
+    for (kind, file) in all("plain", "json") {
+        let pair = pair(kind, &file);
+        let out = decode(&of(kind).0, Bytes::from(pair["in"].to_string()), STAMP);
+        compare(kind, &file, pair, json!({"out": serde_json::from_slice::<Value>(&out).unwrap()}));
+    }
+}
+
+/// The canonical events of a stream that comes in these pieces, one a line.
+fn heard(kind: &str, pieces: &[&[u8]]) -> String {
+    let mut decoder = Decoder::new(&of(kind).0, STAMP);
+    let mut lines = String::new();
+    let mut note = |event: Event| {
+        lines += if event.is_error { "error: " } else { "" };
+        lines += &String::from_utf8_lossy(&event.data).replace('\n', "\\n");
+        lines.push('\n');
+    };
+    for piece in pieces {
+        decoder.feed(Bytes::copy_from_slice(piece)).unwrap();
+        std::iter::from_fn(|| decoder.next_event()).for_each(&mut note);
+    }
+    std::iter::from_fn(|| decoder.end()).for_each(&mut note);
+    unsigned(kind, &lines)
+}
+
+#[test]
+fn golden_streams() {
+    for (kind, file) in all("stream", "sse") {
+        let seen = heard(kind, &[&std::fs::read(&file).unwrap()]);
+        let chunks = file.with_extension("chunks");
+        if blesses() {
+            std::fs::write(&chunks, &seen).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&chunks).unwrap(), seen, "{}", file.display());
+    }
+}
+
+#[test]
+fn case_07_golden_streams_say_the_same_at_every_cut() {
+    for (kind, file) in all("stream", "sse") {
+        let stream = std::fs::read(&file).unwrap();
+        let whole = std::fs::read_to_string(file.with_extension("chunks")).unwrap();
+        for at in 1..stream.len() {
+            let (head, tail) = stream.split_at(at);
+            assert_eq!(heard(kind, &[head, tail]), whole, "{} cut at {at}", file.display());
+        }
+        let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+        assert_eq!(heard(kind, &bytes), whole, "{} byte by byte", file.display());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn golden_streams_say_the_same_in_any_pieces(file: Index, cuts in prop::collection::vec(any::<Index>(), 0..12)) {
+        let files = all("stream", "sse");
+        let (kind, file) = file.get(&files);
+        let stream = std::fs::read(file).unwrap();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len())).collect();
+        cuts.extend([0, stream.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
+        prop_assert_eq!(heard(kind, &pieces), std::fs::read_to_string(file.with_extension("chunks")).unwrap());
+    }
+
+    #[test]
+    fn no_stream_makes_a_decoder_panic(file: Index, flips in prop::collection::vec((any::<Index>(), any::<u8>()), 0..6), end: Index) {
+        let files = all("stream", "sse");
+        let (kind, file) = file.get(&files);
+        let mut stream = std::fs::read(file).unwrap();
+        for (at, byte) in flips {
+            let at = at.index(stream.len());
+            stream[at] = byte;
+        }
+        stream.truncate(end.index(stream.len()) + 1);
+        heard(kind, &[&stream]);
+    }
+}
