@@ -1,7 +1,11 @@
-// The Vercel AI SDK with its provider for OpenAI-compatible servers: plain, stream, structured.
+// The Vercel AI SDK with its provider for OpenAI-compatible servers: plain, stream, structured, and a tool of its own.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { Output, generateText, streamText } from 'ai';
-import { ANSWER, API_KEY, BASE_URL, INPUT_TOKENS, MODEL, OUTPUT_TOKENS, QUESTION, WEATHER, Weather, equal } from './expected.mjs';
+import { Output, generateText, stepCountIs, streamText, tool } from 'ai';
+import { z } from 'zod';
+import {
+  ANSWER, API_KEY, BASE_URL, MODEL, OBJECT_QUESTION, PAGE_ANSWER, PAGE_ARGUMENTS, PAGE_QUESTION, PAGE_RESULT, QUESTION, WEATHER, Weather, equal,
+  equalUsage,
+} from './expected.mjs';
 
 const provider = createOpenAICompatible({
   name: 'toolgate', baseURL: BASE_URL, apiKey: API_KEY, includeUsage: true, supportsStructuredOutputs: true,
@@ -12,7 +16,7 @@ function check({ text, toolCalls, finishReason, usage }) {
   equal('text', text, ANSWER);
   equal('tool calls', toolCalls, []);
   equal('finish reason', finishReason, 'stop');
-  equal('usage', [usage.inputTokens, usage.outputTokens], [INPUT_TOKENS, OUTPUT_TOKENS]);
+  equalUsage([usage.inputTokens, usage.outputTokens]);
 }
 
 const parts = {
@@ -30,12 +34,31 @@ const parts = {
   },
 
   async structured() {
-    const { output } = await generateText({ ...request, output: Output.object({ schema: Weather }) });
+    const asked = { ...request, prompt: OBJECT_QUESTION, output: Output.object({ schema: Weather }) };
+    const { output } = await generateText(asked);
     equal('parsed', output, WEATHER);
-    const stream = streamText({ ...request, output: Output.object({ schema: Weather }) });
+    const stream = streamText(asked);
     let last;
     for await (const partial of stream.partialOutputStream) last = partial;
     equal('parsed from a stream', last, WEATHER);
+  },
+
+  async own_tool() {
+    const seen = [];
+    const open_page = tool({
+      description: 'Opens a page.',
+      inputSchema: z.object({ title: z.string() }),
+      execute: (page) => (seen.push(page), PAGE_RESULT),
+    });
+    const asked = { ...request, prompt: PAGE_QUESTION, tools: { open_page }, stopWhen: stepCountIs(3) };
+    equal('text', (await generateText(asked)).text, PAGE_ANSWER);
+    const errors = [];
+    const stream = streamText({ ...asked, onError: ({ error }) => errors.push(String(error)) });
+    let text = '';
+    for await (const piece of stream.textStream) text += piece;
+    equal('errors', errors, []);
+    equal('text of a stream', text, PAGE_ANSWER);
+    equal('pages', seen, [PAGE_ARGUMENTS, PAGE_ARGUMENTS]);
   },
 };
 await parts[process.argv[2]]();

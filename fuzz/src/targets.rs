@@ -1,0 +1,255 @@
+//! What must hold whatever comes: nothing panics, what goes on is JSON, its size is bounded, and where the network cuts a stream makes no
+//! difference. One function a target, each of any bytes; `seeds/TARGET` holds inputs to begin with, and every input that was ever a finding.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use bytes::{Bytes, BytesMut};
+use serde_json::{Map, json};
+use toolgate_config::Config;
+use toolgate_config::check::{Source, read};
+use toolgate_gateway::provider::{self, Decoder, Endpoint, Stamp};
+use toolgate_gateway::targets::{Target, Targets};
+use toolgate_gateway::wire::chunk::Outfit;
+use toolgate_gateway::wire::sse::{self, Event};
+use toolgate_gateway::wire::{CallParts, Chunk, Reply, Request, Round, Splice};
+use toolgate_tools::net::Segments;
+
+/// A target's name, and what it does with an input.
+pub type Named = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const ALL: [Named; 11] = [
+    ("sse", sse),
+    ("request", request),
+    ("decode_openai", decode_openai),
+    ("decode_anthropic", decode_anthropic),
+    ("decode_gemini", decode_gemini),
+    ("decode_ollama", decode_ollama),
+    ("encode_openai", encode_openai),
+    ("encode_anthropic", encode_anthropic),
+    ("encode_gemini", encode_gemini),
+    ("encode_ollama", encode_ollama),
+    ("encode_mistral", encode_mistral),
+];
+
+/// What is done to a stream of any kind, of which these bytes are the whole.
+pub fn sse(data: &[u8]) {
+    let read = |pieces: &[&[u8]]| {
+        let mut decoder = sse::Decoder::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            if decoder.feed(Bytes::copy_from_slice(piece)).is_err() {
+                break;
+            }
+            events.extend(std::iter::from_fn(|| decoder.next_event()));
+        }
+        events.extend(decoder.end());
+        events
+    };
+    let whole = read(&[data]);
+    let said: usize = whole.iter().map(|event| event.data.len()).sum();
+    assert!(said <= data.len(), "{said} bytes of {}", data.len());
+    if !begins_with_a_mark(data) {
+        assert_eq!(read(&cut(data)), whole, "cut otherwise");
+    }
+}
+
+/// A caller's request: read, and composed for each round.
+pub fn request(data: &[u8]) {
+    let Ok(request) = Request::parse(&Bytes::copy_from_slice(data)) else { return };
+    for round in [Round::First, Round::Later, Round::Closing] {
+        for closes_with_tools in [false, true] {
+            let composed = composed(&request, round, closes_with_tools);
+            let text = joined(&composed);
+            assert!(is_json(&text), "{}", String::from_utf8_lossy(&text));
+            assert!(text.len() <= data.len() + 4096, "{} bytes of {}", text.len(), data.len());
+        }
+    }
+}
+
+pub fn decode_openai(data: &[u8]) {
+    decode("openai", data);
+}
+
+pub fn decode_anthropic(data: &[u8]) {
+    decode("anthropic", data);
+}
+
+pub fn decode_gemini(data: &[u8]) {
+    decode("gemini", data);
+}
+
+pub fn decode_ollama(data: &[u8]) {
+    decode("ollama", data);
+}
+
+pub fn encode_openai(data: &[u8]) {
+    for kind in ["openai", "groq", "openrouter", "openai_compatible"] {
+        encode(kind, data);
+    }
+}
+
+pub fn encode_anthropic(data: &[u8]) {
+    encode("anthropic", data);
+}
+
+pub fn encode_gemini(data: &[u8]) {
+    encode("gemini", data);
+}
+
+pub fn encode_ollama(data: &[u8]) {
+    encode("ollama", data);
+}
+
+pub fn encode_mistral(data: &[u8]) {
+    encode("mistral", data);
+}
+
+const STAMP: Stamp = Stamp { created: 1_700_000_000, seed: 7 };
+
+/// The bytes as a stream of this provider's, and as a plain answer.
+fn decode(kind: &str, data: &[u8]) {
+    let target = target(kind);
+    let read = |pieces: &[&[u8]]| {
+        let mut decoder = Decoder::new(&target.provider, STAMP);
+        let mut events: Vec<Event> = Vec::new();
+        for piece in pieces {
+            if decoder.feed(Bytes::copy_from_slice(piece)).is_err() {
+                break;
+            }
+            events.extend(std::iter::from_fn(|| decoder.next_event()));
+        }
+        events.extend(std::iter::from_fn(|| decoder.end()));
+        events
+    };
+    let whole = read(&[data]);
+    if !begins_with_a_mark(data) {
+        assert_eq!(read(&cut(data)), whole, "cut otherwise");
+    }
+    let said: usize = whole.iter().map(|event| event.data.len()).sum();
+    let lines = data.iter().filter(|byte| matches!(**byte, b'\n' | b'\r')).count();
+    assert!(said <= 32 * data.len() + 2048 * (lines + 1), "{said} bytes of {}", data.len());
+    let mut calls = CallParts::default();
+    for event in whole {
+        if !event.is_end_mark() && !event.is_error {
+            assert!(kind == "openai" || is_json(&event.data) || holds(data, &event.data), "{:?}", event.data);
+            show(event.data, &mut calls);
+        }
+    }
+    let body = Bytes::copy_from_slice(data);
+    let answer = provider::decode(&target.provider, body.clone(), STAMP);
+    assert!(answer == body || is_json(&answer), "{answer:?}");
+    assert!(answer.len() <= 32 * data.len() + 4096, "{} bytes of {}", answer.len(), data.len());
+    if let Ok(reply) = Reply::parse(answer) {
+        let rendered = reply.render("\"m\"", None);
+        assert!(is_json(&rendered), "{rendered:?}");
+    }
+    let _ = provider::explain_inside(&target.provider, data);
+}
+
+/// A chunk as the caller sees it.
+fn show(data: Bytes, calls: &mut CallParts) {
+    let Ok(chunk) = Chunk::parse(data, calls, |name| name == "lookup") else { return };
+    let mut out = BytesMut::new();
+    chunk.write(&Outfit { model: "\"m\"", id: None, role_seen: true, with_usage: false }, &mut out);
+    let shown = out.strip_prefix(b"data: ").and_then(|out| out.strip_suffix(b"\n\n"));
+    assert!(shown.is_some_and(is_json), "{out:?}");
+    assert!(!shown.unwrap_or_default().contains(&b'\n'), "{out:?}");
+}
+
+/// The bytes as a caller's request, for this provider.
+fn encode(kind: &str, data: &[u8]) {
+    let Ok(request) = Request::parse(&Bytes::copy_from_slice(data)) else { return };
+    let target = target(kind);
+    for round in [Round::First, Round::Later, Round::Closing] {
+        let body = Segments::from(composed(&request, round, provider::closes_with_tools(&target.provider)));
+        let Ok(encoded) = provider::encode(target, Endpoint::Chat, &body, request.stream) else { continue };
+        assert!(encoded.path.starts_with('/') && encoded.path.is_ascii(), "{}", encoded.path);
+        let text = joined(encoded.body.pieces());
+        assert!(is_json(&text), "{}", String::from_utf8_lossy(&text));
+        assert!(text.len() <= 64 * data.len() + 65536, "{} bytes of {}", text.len(), data.len());
+    }
+}
+
+/// The request with the gateway's own parts in it.
+fn composed(request: &Request, round: Round, closes_with_tools: bool) -> Vec<Bytes> {
+    let params = Map::from_iter([("temperature".to_owned(), json!(0.5))]);
+    let tools = json!([{
+        "type": "function",
+        "function": {
+            "name": "lookup", "description": "Looks up.",
+            "parameters": {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}},
+        },
+    }]);
+    let splice = Splice {
+        upstream_model: "upstream-m",
+        system: Some(br#"{"role":"system","content":"S"}"#),
+        params: &params,
+        tools: if request.own_tools { Bytes::new() } else { Bytes::from(tools.to_string()) },
+        output_limit: None,
+        closes_with_tools,
+    };
+    request.compose(&splice, round, request.transcript())
+}
+
+/// A provider of each kind.
+static CONFIG: LazyLock<Config> = LazyLock::new(|| {
+    let kinds = ["openai", "anthropic", "gemini", "ollama", "mistral", "groq", "openrouter", "openai_compatible"];
+    let mut providers = Map::new();
+    let mut models = Map::new();
+    for kind in kinds {
+        providers.insert(kind.to_owned(), json!({"kind": kind, "base_url": "http://127.0.0.1:1/v1", "api_key": "k"}));
+        models.insert(kind.to_owned(), json!({"provider": kind, "upstream_model": "upstream-m"}));
+    }
+    let text = json!({"providers": providers, "models": models}).to_string();
+    let source = Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None };
+    read(&source).unwrap_or_else(|faults| panic!("{faults:?}"))
+});
+
+static TARGETS: LazyLock<Vec<(String, Arc<Target>)>> = LazyLock::new(|| {
+    let names = ["openai", "anthropic", "gemini", "ollama", "mistral", "groq", "openrouter", "openai_compatible"];
+    let target = |name: &str| CONFIG.model(name).map(|model| Arc::clone(Targets::of(&CONFIG, &model).current()));
+    names.into_iter().filter_map(|name| Some((name.to_owned(), target(name)?))).collect()
+});
+
+fn target(kind: &str) -> &'static Arc<Target> {
+    let found = TARGETS.iter().find(|(name, _)| name == kind);
+    &found.unwrap_or_else(|| panic!("no provider {kind}")).1
+}
+
+/// The same bytes in pieces; where they are cut is drawn from the bytes themselves.
+fn cut(data: &[u8]) -> Vec<&[u8]> {
+    let mut state =
+        data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut pieces = Vec::new();
+    let mut rest = data;
+    while !rest.is_empty() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let size = 1 + usize::try_from(state % 7).unwrap_or(0);
+        let (piece, after) = rest.split_at(size.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// A byte order mark is known only where it comes whole, and no sender cuts one.
+fn begins_with_a_mark(data: &[u8]) -> bool {
+    data.starts_with(b"\xef")
+}
+
+fn is_json(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok() && serde_json::from_slice::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+fn holds(data: &[u8], part: &[u8]) -> bool {
+    // Several lines of data are joined, so that only their pieces stand in what came.
+    part.split(|byte| *byte == b'\n').all(|line| line.is_empty() || data.windows(line.len()).any(|window| window == line))
+}
+
+fn joined(pieces: &[Bytes]) -> Vec<u8> {
+    pieces.iter().flat_map(|piece| piece.to_vec()).collect()
+}
