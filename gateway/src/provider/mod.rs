@@ -13,6 +13,7 @@ mod openai;
 mod openai_body;
 mod openai_errors;
 mod openrouter;
+mod thoughts;
 
 use std::borrow::Cow;
 
@@ -161,12 +162,30 @@ pub fn decode(provider: &Provider, body: Bytes, stamp: Stamp) -> Bytes {
 
 /// What an answer that is no success means.
 pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
-    openai::explain(status, headers, body, hidden(provider))
+    match provider.kind {
+        ProviderKind::Anthropic => anthropic::explain(status, headers, body, hidden(provider)),
+        ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::OpenAiCompatible => openai::explain(status, headers, body, hidden(provider)),
+    }
 }
 
 /// What an error inside a stream, or under a status of success, means.
 pub fn explain_inside(provider: &Provider, body: &[u8]) -> Failure {
-    openai::explain_inside(body, hidden(provider))
+    match provider.kind {
+        ProviderKind::Anthropic => anthropic::explain_inside(body, hidden(provider)),
+        ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::OpenAiCompatible => openai::explain_inside(body, hidden(provider)),
+    }
 }
 
 fn hidden(provider: &Provider) -> openai::Hidden<'_> {

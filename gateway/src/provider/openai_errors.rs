@@ -120,7 +120,7 @@ fn cleaned(message: &str, hidden: Hidden<'_>) -> String {
 
 /// How keys begin, and the names of accounts, with the fewest characters after that which make it one. Providers mask keys themselves
 /// (`sk-ab***yz`), which still says more than it must.
-const TELLING: [(&str, usize); 12] = [
+const TELLING: [(&str, usize); 13] = [
     ("sk-", 6),
     ("gsk_", 6),
     ("xai-", 6),
@@ -133,6 +133,7 @@ const TELLING: [(&str, usize); 12] = [
     ("user-", 12),
     ("acct_", 4),
     ("account_", 8),
+    ("wrkspc_", 2),
 ];
 
 /// Whether a word looks like a key, an address or an account.

@@ -1,0 +1,260 @@
+//! The transcript: what OpenAI has as a list of messages is here a system text and turns that alternate. Neighbours of one role are one
+//! turn, the results of tools stand first in theirs, and only thoughts that this provider signed are in it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::Unsupported;
+use super::super::ids::{self, Form};
+use super::super::thoughts::{self, Thought};
+use super::parts::{self, Of, push, unsupported};
+use crate::wire::object::{as_str, push_quoted};
+
+/// What the messages come to.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    /// The system blocks, as a list without its brackets.
+    pub(super) system: String,
+    turns: Vec<Turn>,
+    /// The tools that its calls name, each once.
+    pub(super) called: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    role: Role,
+    /// What tools returned, which must stand before anything else.
+    results: String,
+    blocks: String,
+    /// A model's turn that calls tools.
+    has_calls: bool,
+    /// It begins with a thought.
+    has_thoughts: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Deserialize)]
+struct Message<'m> {
+    #[serde(borrow, default)]
+    role: Cow<'m, str>,
+    #[serde(borrow, default)]
+    content: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    refusal: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Call<'m>>>,
+    #[serde(borrow, default)]
+    tool_call_id: Option<Cow<'m, str>>,
+    #[serde(borrow, default)]
+    function_call: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    cache_control: Option<&'m RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Call<'m> {
+    #[serde(borrow, default)]
+    id: Option<Cow<'m, str>>,
+    #[serde(borrow, default)]
+    function: Option<Function<'m>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'m> {
+    #[serde(borrow, default)]
+    name: Cow<'m, str>,
+    #[serde(borrow, default)]
+    arguments: Option<&'m RawValue>,
+}
+
+impl Transcript {
+    /// Reads the list of messages. `signer`: whose thoughts stay in it, where any do.
+    pub(super) fn read(messages: &RawValue, signer: Option<&str>) -> Result<Self, Unsupported> {
+        let messages: Vec<Message<'_>> = serde_json::from_str(messages.get())
+            .map_err(|_| unsupported("messages", "must be a list of messages in the form of the API"))?;
+        let mut transcript = Self::default();
+        for message in &messages {
+            transcript.take(message, signer)?;
+        }
+        Ok(transcript)
+    }
+
+    /// Whether the API would refuse thinking: the model's last turn calls tools, and does not begin with a thought of its own.
+    pub(super) fn is_without_thoughts(&self) -> bool {
+        let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+        last.is_some_and(|turn| turn.has_calls && !turn.has_thoughts)
+    }
+
+    /// The turns, as a list without its brackets.
+    pub(super) fn render(&self) -> String {
+        let length = |turn: &Turn| turn.results.len() + turn.blocks.len() + 48;
+        let mut out = String::with_capacity(self.turns.iter().map(length).sum());
+        for turn in &self.turns {
+            push(&mut out, turn.role.opening());
+            out.push_str(&turn.results);
+            if !turn.results.is_empty() && !turn.blocks.is_empty() {
+                out.push(',');
+            }
+            out.push_str(&turn.blocks);
+            out.push_str("]}");
+        }
+        out
+    }
+
+    fn take(&mut self, message: &Message<'_>, signer: Option<&str>) -> Result<(), Unsupported> {
+        if message.function_call.is_some_and(|call| call.get() != "null") {
+            return Err(unsupported("function_call", "is of old: send `tool_calls`"));
+        }
+        match &*message.role {
+            "system" | "developer" => parts::blocks(message.content, Of::System, message.cache_control, &mut self.system),
+            "user" => self.said(message),
+            "tool" => self.returned(message),
+            "assistant" => self.answered(message, signer),
+            _ => Err(unsupported("messages", "hold a role that this model's provider does not have")),
+        }
+    }
+
+    fn said(&mut self, message: &Message<'_>) -> Result<(), Unsupported> {
+        let mut blocks = String::new();
+        parts::blocks(message.content, Of::User, message.cache_control, &mut blocks)?;
+        if !blocks.is_empty() {
+            push(&mut self.turn(Role::User).blocks, &blocks);
+        }
+        Ok(())
+    }
+
+    fn returned(&mut self, message: &Message<'_>) -> Result<(), Unsupported> {
+        let mut content = String::new();
+        parts::blocks(message.content, Of::User, None, &mut content)?;
+        let id = ids::fit(message.tool_call_id.as_deref().unwrap_or_default(), Form::Word);
+        let results = &mut self.turn(Role::User).results;
+        push(results, r#"{"type":"tool_result","tool_use_id":"#);
+        push_quoted(results, &id);
+        if !content.is_empty() {
+            results.push_str(r#","content":"#);
+            match message.content.filter(|content| content.get().starts_with('"')) {
+                Some(text) => results.push_str(text.get()),
+                None => results.extend(["[", content.as_str(), "]"]),
+            }
+        }
+        parts::close(message.cache_control, results);
+        Ok(())
+    }
+
+    fn answered(&mut self, message: &Message<'_>, signer: Option<&str>) -> Result<(), Unsupported> {
+        let mut rest = Vec::with_capacity(2);
+        let (calls, mut text) = (message.tool_calls.as_deref().unwrap_or_default(), String::new());
+        let cache = message.cache_control.filter(|_| calls.is_empty());
+        parts::blocks(message.content, Of::Assistant, cache, &mut text)?;
+        if let Some(refusal) = message.refusal.filter(|_| text.is_empty()) {
+            parts::text(refusal, cache, &mut text);
+        }
+        rest.extend(Some(text).filter(|text| !text.is_empty()));
+        for (at, call) in calls.iter().enumerate() {
+            let cache = message.cache_control.filter(|_| at + 1 == calls.len());
+            rest.push(self.call(call, cache)?);
+        }
+        let thoughts = signer.map(|signer| thoughts::signed_by(signer, message.reasoning_details)).unwrap_or_default();
+        let thoughts = thoughts.iter().filter_map(|thought| Some((thought.index, block_of(thought)?))).collect();
+        // A turn of thoughts alone is refused, and says nothing.
+        if !rest.is_empty() {
+            self.turn(Role::Assistant).add(thoughts, rest, !calls.is_empty());
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Call<'_>, cache: Option<&RawValue>) -> Result<String, Unsupported> {
+        let function = call.function.as_ref().filter(|function| !function.name.is_empty());
+        let function = function.ok_or_else(|| unsupported("messages", "hold a call that names no function"))?;
+        if !self.called.iter().any(|name| *name == function.name) {
+            self.called.push(function.name.clone().into_owned());
+        }
+        let mut block = r#"{"type":"tool_use","id":"#.to_owned();
+        push_quoted(&mut block, &ids::fit(call.id.as_deref().unwrap_or_default(), Form::Word));
+        block.push_str(r#","name":"#);
+        push_quoted(&mut block, &function.name);
+        block.push_str(r#","input":"#);
+        block.push_str(&input(function.arguments));
+        parts::close(cache, &mut block);
+        Ok(block)
+    }
+
+    /// The turn under way, which is a new one where the role changes.
+    fn turn(&mut self, role: Role) -> &mut Turn {
+        if self.turns.last().is_none_or(|turn| turn.role != role) {
+            self.turns.push(Turn::new(role));
+        }
+        let last = self.turns.len() - 1;
+        &mut self.turns[last]
+    }
+}
+
+impl Turn {
+    fn new(role: Role) -> Self {
+        Self { role, results: String::new(), blocks: String::new(), has_calls: false, has_thoughts: false }
+    }
+
+    /// Adds what a model said: its thoughts, each where it stood among the other blocks as far as that is known, or before them.
+    fn add(&mut self, thoughts: Vec<(Option<u64>, String)>, rest: Vec<String>, has_calls: bool) {
+        self.has_thoughts |= self.blocks.is_empty() && !thoughts.is_empty();
+        self.has_calls |= has_calls;
+        let first = thoughts.first().and_then(|(index, _)| *index).unwrap_or(0);
+        let (mut rest, mut at) = (rest.into_iter(), 0);
+        for (index, thought) in thoughts {
+            while index.is_some_and(|index| index.saturating_sub(first) > at) {
+                let Some(block) = rest.next() else { break };
+                push(&mut self.blocks, &block);
+                at += 1;
+            }
+            push(&mut self.blocks, &thought);
+            at += 1;
+        }
+        rest.for_each(|block| push(&mut self.blocks, &block));
+    }
+}
+
+impl Role {
+    fn opening(self) -> &'static str {
+        match self {
+            Self::User => r#"{"role":"user","content":["#,
+            Self::Assistant => r#"{"role":"assistant","content":["#,
+        }
+    }
+}
+
+/// A thought as the block that it was. One without a signature was never whole. One whose text is empty may be whole: models that keep their
+/// thoughts to themselves sign them all the same.
+fn block_of(thought: &Thought<'_>) -> Option<String> {
+    let is_there = |raw: &&RawValue| raw.get().starts_with('"') && raw.get().len() > 2;
+    match &*thought.kind {
+        "reasoning.text" => {
+            let signature = thought.signature.filter(is_there)?.get();
+            let text = thought.text.filter(|text| text.get().starts_with('"')).map_or("\"\"", RawValue::get);
+            Some(format!(r#"{{"type":"thinking","thinking":{text},"signature":{signature}}}"#))
+        }
+        "reasoning.encrypted" => {
+            Some(format!(r#"{{"type":"redacted_thinking","data":{}}}"#, thought.data.filter(is_there)?.get()))
+        }
+        _ => None,
+    }
+}
+
+/// The arguments of a call as the object that they spell. What spells none is an empty one: the model has been told that it was wrong.
+fn input(arguments: Option<&RawValue>) -> Cow<'_, str> {
+    let is_object = |text: &str| text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok();
+    let text = match arguments {
+        Some(raw) if raw.get().starts_with('{') => Cow::Borrowed(raw.get()),
+        Some(raw) => as_str(raw).unwrap_or_default(),
+        None => Cow::Borrowed(""),
+    };
+    if is_object(&text) { text } else { Cow::Borrowed("{}") }
+}
