@@ -28,7 +28,7 @@ pub struct Translated {
 }
 
 enum Dialect {
-    Anthropic(anthropic::Stream),
+    Anthropic(Box<anthropic::Stream>),
     Gemini(gemini::Stream),
 }
 
@@ -40,7 +40,7 @@ impl Decoder {
             Self::Translated(Box::new(translated))
         };
         match provider.kind {
-            ProviderKind::Anthropic => translated(Dialect::Anthropic(anthropic::Stream::new(provider, stamp))),
+            ProviderKind::Anthropic => translated(Dialect::Anthropic(Box::new(anthropic::Stream::new(provider, stamp)))),
             ProviderKind::Gemini => translated(Dialect::Gemini(gemini::Stream::new(provider, stamp))),
             ProviderKind::Ollama => Self::Lines(Box::new(ollama::Lines::new(stamp))),
             ProviderKind::OpenAi
