@@ -110,6 +110,7 @@ impl Admin {
     async fn metrics(&self) -> Reply {
         let limits: Vec<_> = self.gateway.in_force().limits.iter().cloned().collect();
         self.gateway.metrics.counted_alone(self.gateway.money.decided_here());
+        self.gateway.metrics.breakers(&self.gateway.breakers.open());
         match self.gateway.money.read(&limits).await {
             Ok(budgets) => self.gateway.metrics.budgets(&budgets),
             // What cannot be read is left out; the alert on that is the probe's.

@@ -1,6 +1,8 @@
 //! Every way in which a request can fail: whose fault it is, its status, its code, and its two sentences: one for the caller, one for the
 //! log. Each answer to a failure is made here and nowhere else.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::json;
 use toolgate_policies::counters::Again;
@@ -55,6 +57,8 @@ pub enum Failure {
     UpstreamRateLimited(Option<String>),
     /// The provider failed: for the log, how.
     Upstream(String),
+    /// The provider kept failing and was not asked: after this it is worth a try.
+    UpstreamResting(Duration),
     /// The provider did not answer in time: for the log, which limit.
     UpstreamTimeout(&'static str),
     /// A fault of ours: for the log, where.
@@ -86,6 +90,7 @@ impl Failure {
         match self {
             Self::UpstreamRateLimited(after) => after.clone(),
             Self::RateLimited(_, again) => seconds_until(*again),
+            Self::UpstreamResting(again) => seconds_until(Again::After(*again)),
             Self::Closed(_) => Some("5".to_owned()),
             Self::Overloaded => Some("1".to_owned()),
             Self::ShuttingDown => Some("2".to_owned()),
@@ -111,6 +116,7 @@ impl Failure {
     pub fn for_log(&self) -> String {
         match self {
             Self::Upstream(how) => how.clone(),
+            Self::UpstreamResting(_) => "the provider kept failing, and is not asked for a while".to_owned(),
             Self::UpstreamTimeout(limit) => format!("the provider was slower than its {limit}"),
             Self::Internal(place) => format!("a fault of ours in {place}"),
             Self::Closed(why) => why.clone(),
@@ -181,7 +187,9 @@ impl Failure {
                 "upstream_rate_limited",
                 "The model's provider is limiting requests; try again later.",
             ),
-            Self::Upstream(_) => row(502, "upstream_error", "upstream_error", "The model's provider failed to answer."),
+            Self::Upstream(_) | Self::UpstreamResting(_) => {
+                row(502, "upstream_error", "upstream_error", "The model's provider failed to answer.")
+            }
             Self::UpstreamTimeout(_) => {
                 row(504, "upstream_error", "upstream_timeout", "The model's provider did not answer in time.")
             }
@@ -278,6 +286,7 @@ mod tests {
             (Failure::BodyTooLarge(9), 413, "invalid_request_error", "body_too_large"),
             (Failure::UpstreamRateLimited(None), 429, "rate_limit_error", "upstream_rate_limited"),
             (Failure::Upstream("x".into()), 502, "upstream_error", "upstream_error"),
+            (Failure::UpstreamResting(Duration::from_secs(30)), 502, "upstream_error", "upstream_error"),
             (Failure::Overloaded, 503, "server_error", "overloaded"),
             (Failure::RateLimited("requests per minute".into(), Again::Never), 429, "rate_limit_error", "rate_limit_exceeded"),
             (Failure::BudgetExhausted("x".into(), Again::Never), 429, "insufficient_quota", "insufficient_quota"),

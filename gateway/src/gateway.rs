@@ -15,12 +15,15 @@ use crate::prepared::Prepared;
 use crate::telemetry::metrics::Metrics;
 use crate::tokens::Tokens;
 use crate::trace::{Run, Traces};
+use crate::upstream::Breakers;
 
 /// The process as a request sees it.
 pub struct Gateway {
     in_force: ArcSwap<InForce>,
     /// Outgoing connections.
     pub net: Arc<Net>,
+    /// Which providers are not asked at the moment.
+    pub breakers: Breakers,
     /// What runs tools.
     pub toolbox: Toolbox,
     /// The ledger and the counters.
@@ -110,6 +113,7 @@ impl Gateway {
             in_force: ArcSwap::from_pointee(InForce::new(config)),
             toolbox: Toolbox::new(Arc::clone(&net)),
             net,
+            breakers: Breakers::default(),
             traces: Traces::default(),
             departures,
             metrics: Metrics::new().map_err(|error| Closed(format!("the metrics: {error}")))?,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
 use toolgate_tools::bound;
-use toolgate_tools::net::{AnswerBody, NetError};
+use toolgate_tools::net::AnswerBody;
 
 use super::record::Recording;
 use super::screen::Screen;
@@ -20,7 +20,7 @@ use crate::provider::{self, Decoder, Stamp};
 use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
 use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
-use crate::upstream::{Answering, net_failure};
+use crate::upstream::{Answering, WHOLE, net_failure};
 use crate::wire::reply::NoReply;
 use crate::wire::sse::Event;
 use crate::wire::{Finish, Reply};
@@ -46,7 +46,8 @@ pub(super) type Failed = (Failure, Outcome);
 /// Reads a plain answer.
 pub(super) async fn read(provider: &Provider, body: AnswerBody, stamp: Stamp, by: Instant) -> Result<Reply, Failed> {
     let whole = tokio::time::timeout_at(by, body.whole(LONGEST_REPLY, provider.idle_timeout));
-    let body = whole.await.unwrap_or(Err(NetError::IdleTimeout)).map_err(net_failure)?;
+    let late = || (Failure::UpstreamTimeout(WHOLE), Outcome::Timeout);
+    let body = whole.await.map_err(|_| late())?.map_err(net_failure)?;
     Reply::parse(provider::decode(provider, body.clone(), stamp)).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
         NoReply::Error => inside(provider, &body),

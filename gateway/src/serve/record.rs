@@ -63,8 +63,11 @@ impl Recording {
         settled.map_err(|Closed(why)| Failure::Closed(why))
     }
 
-    /// A model call has ended, as its entry says: what it used goes onto the tab.
+    /// An answer has ended, as its entry says: what it used goes onto the tab, and whoever asks next knows how that went.
     pub(super) fn enter(&mut self) {
+        if let Some(round) = self.run.rounds.last() {
+            self.gateway.breakers.ended(&round.target, round.outcome);
+        }
         if let (Some(tab), Some(round)) = (&mut self.tab, self.run.rounds.last_mut()) {
             tab.enter(&self.gateway.money, &self.gateway.in_force(), self.run.asked, round);
         }

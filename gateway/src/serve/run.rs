@@ -150,6 +150,7 @@ impl<'r> Run<'r> {
         let Self { request, model, system, offer, messages, outlet, .. } = self;
         let ask = Ask {
             net: &self.gateway.net,
+            breakers: &self.gateway.breakers,
             tokens: &self.gateway.tokens,
             in_force,
             money: &self.gateway.money,
@@ -169,7 +170,8 @@ impl<'r> Run<'r> {
         };
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
-        let sent = ask.send(&mut self.targets, compose, Books { rounds: &mut run.rounds, tab, number: run.asked }).await;
+        let books = Books { rounds: &mut run.rounds, notes: &mut run.notes, tab, number: run.asked };
+        let sent = ask.send(&mut self.targets, compose, books).await;
         let lowered = run.rounds.last().and_then(|round| round.lowered);
         if let Some(tokens) = lowered.filter(|_| sent.is_ok()) {
             run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());

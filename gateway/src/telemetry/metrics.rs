@@ -1,6 +1,7 @@
 //! The metrics: one method a fact. Only what exists is registered, and every label takes its values from the configuration or from a
 //! closed set, so that no caller can make the number of series grow.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use prometheus::core::{Collector, Desc};
@@ -16,6 +17,7 @@ use toolgate_policies::limits::{Limit, What};
 use toolgate_tools::toolbox::Outcome;
 
 use crate::store::Sum;
+use crate::upstream::Labels;
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -29,6 +31,7 @@ pub struct Metrics {
     rounds: HistogramVec,
     upstream_requests: IntCounterVec,
     upstream_seconds: HistogramVec,
+    breaker_open: IntGaugeVec,
     tokens: IntCounterVec,
     spend: Dollars,
     unpriced: IntCounterVec,
@@ -158,6 +161,10 @@ impl Metrics {
                 "From a provider call's start to its last byte.",
                 &["provider", "model"],
             )?,
+            breaker_open: add.register(IntGaugeVec::new(
+                Opts::new("toolgate_breaker_open", "Upstream models that are not asked for a while, because they kept failing."),
+                &["provider", "model"],
+            )?)?,
             tokens: add.counter("toolgate_tokens_total", "Tokens by kind.", &["provider", "model", "key", "kind"])?,
             spend: add.register(Dollars::new("toolgate_spend_usd_total", "What was spent.", &["provider", "model", "key"])?)?,
             unpriced: add.counter(
@@ -220,10 +227,12 @@ impl Metrics {
         self.rounds.with_label_values(&[model]).observe(f64::from(rounds));
     }
 
-    /// A call to a provider ended.
+    /// A call to a provider ended; one that was not made took no time.
     pub fn upstream(&self, provider: &str, model: &str, outcome: &'static str, took: Duration) {
         self.upstream_requests.with_label_values(&[provider, model, outcome]).inc();
-        self.upstream_seconds.with_label_values(&[provider, model]).observe(took.as_secs_f64());
+        if !took.is_zero() {
+            self.upstream_seconds.with_label_values(&[provider, model]).observe(took.as_secs_f64());
+        }
     }
 
     /// A provider told, or we counted, what an answer used.
@@ -270,6 +279,14 @@ impl Metrics {
             let What::Budget(unit, per, _) = &id.what else { continue };
             let gauge = self.budget_used.with_label_values(&[id.scope.as_str(), id.scope.name(), per.as_str(), unit.as_str()]);
             gauge.set(gauge.get().max(reading.used as f64 / reading.limit.most as f64));
+        }
+    }
+
+    /// How many upstream models of a provider and an entry are not asked at the moment. There is a line only where there is one.
+    pub fn breakers(&self, open: &HashMap<Labels, u64>) {
+        self.breaker_open.reset();
+        for ((provider, model), count) in open {
+            self.breaker_open.with_label_values(&[provider, model]).set(i64::try_from(*count).unwrap_or(i64::MAX));
         }
     }
 
@@ -406,6 +423,9 @@ mod tests {
             metrics.first_byte("m", second);
             metrics.rounds("m", 3);
             metrics.upstream("p", "m", "ok", second);
+            metrics.upstream("p", "m", "connect_error", Duration::ZERO);
+            metrics.breakers(&HashMap::from([(("p".to_owned(), "old".to_owned()), 1)]));
+            metrics.breakers(&HashMap::from([(("p".to_owned(), "m".to_owned()), 1)]));
             metrics.tokens("p", "m", "k", Tokens { fresh: 1, cached: 2, output: 3, reasoning: 0 });
             metrics.tool_call("t", "g", Outcome::Error, second);
             metrics.withheld("flow", 2);
@@ -423,7 +443,9 @@ mod tests {
             r#"toolgate_rounds_bucket{model="m",le="2"} 0"#,
             r#"toolgate_rounds_bucket{model="m",le="3"} 1"#,
             r#"toolgate_upstream_requests_total{model="m",outcome="ok",provider="p"} 1"#,
+            r#"toolgate_upstream_requests_total{model="m",outcome="connect_error",provider="p"} 1"#,
             r#"toolgate_upstream_seconds_count{model="m",provider="p"} 1"#,
+            r#"toolgate_breaker_open{model="m",provider="p"} 1"#,
             r#"toolgate_tokens_total{key="k",kind="cached_input",model="m",provider="p"} 2"#,
             r#"toolgate_tokens_total{key="k",kind="input",model="m",provider="p"} 1"#,
             r#"toolgate_tokens_total{key="k",kind="output",model="m",provider="p"} 3"#,
@@ -441,6 +463,7 @@ mod tests {
         for line in expected {
             assert!(text.lines().any(|seen| seen == line), "no line {line} in\n{text}");
         }
+        assert!(!text.contains("\"old\""), "what is asked again has no line");
     }
 
     #[test]
