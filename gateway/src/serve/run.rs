@@ -139,8 +139,14 @@ impl<'r> Run<'r> {
         let in_force = self.gateway.in_force();
         let answering = match self.send(&in_force, round).await {
             Ok(answering) => answering,
-            Err(NoAnswer::Failed(failure)) => return self.out_of_time(failure),
-            Err(NoAnswer::Refused(refused)) => return self.refused(refused, attempts),
+            Err(no_answer) => {
+                // What a limit refused, or a provider cannot do, was not asked.
+                self.record.run.asked -= u32::from(self.record.run.rounds.len() == attempts);
+                return match no_answer {
+                    NoAnswer::Failed(failure) => self.out_of_time(failure),
+                    NoAnswer::Refused(refused) => self.refused(refused),
+                };
+            }
         };
         if answering.is_stream { self.listen(answering, round).await } else { self.read(answering, round).await }
     }
@@ -180,10 +186,8 @@ impl<'r> Run<'r> {
     }
 
     /// A limit is in the way of the next call: the end of a run that has something to show, a failure of one that has not begun.
-    fn refused(&mut self, refused: Refused, attempts_before: usize) -> Result<(), Failure> {
+    fn refused(&mut self, refused: Refused) -> Result<(), Failure> {
         self.record.refused(&refused);
-        let was_asked = self.record.run.rounds.len() > attempts_before;
-        self.record.run.asked -= u32::from(!was_asked);
         let by_budget = matches!(&refused, Refused::By(_));
         if by_budget && self.talk.ran_out_of_budget() { Ok(()) } else { Err(Failure::of_money(refused, &self.request.model)) }
     }

@@ -83,7 +83,7 @@ impl Chunk {
             Ok(raw) => raw,
             Err(_) => return Self::hear(mend::numbers(text).ok_or(NoChunk::Garbage)?.into(), calls, is_tool, said),
         };
-        if raw.error.is_some_and(|error| error.get() != "null") {
+        if raw.error.is_some_and(|error| error.get() != "null") || raw.object.is_some_and(object::is_error) {
             return Err(NoChunk::Error);
         }
         let choice = raw.choices.as_deref().unwrap_or_default().first();
@@ -271,6 +271,8 @@ struct Raw<'a> {
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
 }
 
@@ -414,6 +416,7 @@ mod tests {
     fn errors_and_garbage_are_no_chunks() {
         let table = [
             (r#"{"error":{"message":"overloaded"}}"#, NoChunk::Error),
+            (r#"{"object":"error","message":"slow down","type":"rate_limited"}"#, NoChunk::Error),
             ("{\"choices\":[{\"delta\":{\"content\":\"\u{0}", NoChunk::Garbage),
             ("[]", NoChunk::Garbage),
         ];

@@ -74,6 +74,11 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
     if inner.contains('\\') { serde_json::from_str::<String>(text).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }
 
+/// Whether an answer's `object` says that it is an error: so do Mistral and vLLM, where others have a member of that name.
+pub fn is_error(object: &RawValue) -> bool {
+    object.get() == "\"error\""
+}
+
 /// For members whose `null` is something else than their absence: plain `Option` takes the two for one.
 ///
 /// # Errors

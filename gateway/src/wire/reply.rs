@@ -53,7 +53,7 @@ impl Reply {
             Ok(raw) => raw,
             Err(_) => return Self::parse(mend::numbers(text).ok_or(NoReply::Garbage)?.into()),
         };
-        if raw.error.is_some_and(|error| error.get() != "null") {
+        if raw.error.is_some_and(|error| error.get() != "null") || raw.object.is_some_and(object::is_error) {
             return Err(NoReply::Error);
         }
         let choice = raw.choices.first().ok_or(NoReply::Garbage)?;
@@ -203,6 +203,8 @@ struct Raw<'a> {
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     choices: Vec<Choice<'a>>,
 }
 
@@ -313,6 +315,7 @@ mod tests {
     fn what_is_no_completion_is_told_apart() {
         let table = [
             (r#"{"error":{"message":"x"}}"#, NoReply::Error),
+            (r#"{"object":"error","message":"x","code":400}"#, NoReply::Error),
             ("<html>", NoReply::Garbage),
             (r#"["m",null,null,[[["text"],"stop"]]]"#, NoReply::Garbage),
             (r#"{"choices":[]}"#, NoReply::Garbage),
