@@ -75,17 +75,19 @@ impl Drop for Folder {
 }
 
 /// Two addresses on loopback that nobody listens on: for callers and for the admin. They are below the range from which the kernel takes
-/// ports for outgoing connections, so that no connection of another test takes one of them before the gateway does.
+/// ports for outgoing connections, so that no connection of another test takes one of them before the gateway does; and each process of tests
+/// has a loopback address to itself, so that two that run at once never meet.
 pub fn free_addresses() -> (String, String) {
     (free_address(), free_address())
 }
 
 fn free_address() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let start = usize::try_from(std::process::id()).unwrap_or(0) * 101;
+    let process = std::process::id();
+    let host = format!("127.{}.{}.{}", 1 + (process >> 16) % 64, (process >> 8) & 0xff, process & 0xff);
     loop {
-        let port = 12_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        let address = format!("127.0.0.1:{port}");
+        let port = 12_000 + NEXT.fetch_add(1, Ordering::Relaxed) % 20_000;
+        let address = format!("{host}:{port}");
         if TcpListener::bind(&address).is_ok() {
             return address;
         }

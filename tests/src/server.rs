@@ -164,7 +164,7 @@ impl Inner {
                     return refusal(&mut record, fault.status, &why);
                 }
                 match replies.get(at) {
-                    Some(reply) => reply.clone(),
+                    Some(reply) => dialect.with_ids(reply.clone(), at),
                     None => return refusal(&mut record, 400, &format!("request {at} was not expected")),
                 }
             }

@@ -1,6 +1,6 @@
 //! The real OpenAI clients, as an existing application has them: each is told the gateway's address and nothing of tools, asks a question
 //! that needs one, and must see one ordinary answer. The upstream is aimock, which nobody here wrote; it gives its answer only where the tool's
-//! result has reached it. What the clients check stands beside them in `tests/clients/`.
+//! result has reached it, in each dialect that it speaks. What the clients check stands beside them in `tests/clients/`.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -17,36 +17,49 @@ const KEY: &str = "tg-a-key-of-the-client-tests";
 const KEY_HASH: &str = "sha256:31d876ba0dd54229ebfbc8770a63e26ba02ebfa305b174b197b3384c6a8920f0";
 
 macro_rules! clients {
-    ($($name:ident: $script:literal $part:literal;)*) => {$(
-        #[tokio::test]
-        async fn $name() {
-            ask($script, $part).await;
+    ($($dialect:ident { $($name:ident: $script:literal $part:literal;)* })*) => {$(
+        mod $dialect {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::ask($script, $part, stringify!($dialect)).await;
+                }
+            )*
         }
     )*};
 }
 
-clients! {
-    openai_python_plain: "openai_python.py" "plain";
-    openai_python_stream: "openai_python.py" "stream";
-    openai_python_structured: "openai_python.py" "structured";
-    openai_node_plain: "openai_node.mjs" "plain";
-    openai_node_stream: "openai_node.mjs" "stream";
-    openai_node_structured: "openai_node.mjs" "structured";
-    langchain_openai_plain: "langchain_openai_python.py" "plain";
-    langchain_openai_stream: "langchain_openai_python.py" "stream";
-    langchain_openai_structured: "langchain_openai_python.py" "structured";
-    ai_sdk_plain: "ai_sdk.mjs" "plain";
-    ai_sdk_stream: "ai_sdk.mjs" "stream";
-    ai_sdk_structured: "ai_sdk.mjs" "structured";
+macro_rules! all_clients_in {
+    ($($dialect:ident)*) => {
+        clients! {$(
+            $dialect {
+                openai_python_plain: "openai_python.py" "plain";
+                openai_python_stream: "openai_python.py" "stream";
+                openai_python_structured: "openai_python.py" "structured";
+                openai_node_plain: "openai_node.mjs" "plain";
+                openai_node_stream: "openai_node.mjs" "stream";
+                openai_node_structured: "openai_node.mjs" "structured";
+                langchain_openai_plain: "langchain_openai_python.py" "plain";
+                langchain_openai_stream: "langchain_openai_python.py" "stream";
+                langchain_openai_structured: "langchain_openai_python.py" "structured";
+                ai_sdk_plain: "ai_sdk.mjs" "plain";
+                ai_sdk_stream: "ai_sdk.mjs" "stream";
+                ai_sdk_structured: "ai_sdk.mjs" "structured";
+            }
+        )*}
+    };
 }
 
+// In which dialect the gateway asks the upstream.
+all_clients_in! { openai anthropic }
+
 /// Runs one part of a client's script against a gateway of its own; the script's exit code is the verdict.
-async fn ask(script: &str, part: &str) {
+async fn ask(script: &str, part: &str, dialect: &str) {
     let clients = Clients::installed();
     let weather = Weather::start();
     let upstream = Upstream::start(&clients);
     let (folder, addresses) = (Folder::new(), free_addresses());
-    folder.write("toolgate.yaml", &configuration(&addresses, upstream.address, weather.address));
+    folder.write("toolgate.yaml", &configuration(&addresses, dialect, upstream.address, weather.address));
     let gateway = Gateway::start(&folder, addresses, &[]).await.unwrap_or_else(|error| panic!("{error}"));
 
     let output = clients
@@ -54,12 +67,14 @@ async fn ask(script: &str, part: &str) {
         .arg(part)
         .env("BASE_URL", format!("http://{}/v1", gateway.address))
         .env("API_KEY", KEY)
+        // aimock speaks Ollama's form, but has zeros for its counters.
+        .env("UPSTREAM_COUNTS", if dialect == "ollama" { "no" } else { "yes" })
         .output()
         .expect("the client starts");
     let asked = weather.asked.lock().unwrap().clone();
     assert!(
         output.status.success(),
-        "{script} {part}: {}\n{}{}\nthe tool was asked {asked:?}\nthe gateway's log:\n{}",
+        "{script} {part}, {dialect}: {}\n{}{}\nthe tool was asked {asked:?}\nthe gateway's log:\n{}",
         output.status,
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -156,16 +171,22 @@ impl Weather {
     }
 }
 
-fn configuration((address, admin): &(String, String), upstream: SocketAddr, tool: SocketAddr) -> String {
+fn configuration((address, admin): &(String, String), dialect: &str, upstream: SocketAddr, tool: SocketAddr) -> String {
+    let (kind, path, model) = match dialect {
+        "anthropic" => ("anthropic", "/v1", "claude-sonnet-4-5"),
+        "gemini" => ("gemini", "/v1beta", "gemini-2.5-flash"),
+        "ollama" => ("ollama", "", "llama3.2"),
+        _ => ("openai_compatible", "/v1", "gpt-4o-mini"),
+    };
     format!(
         r#"
 server: {{ listen: "{address}", admin_listen: "{admin}" }}
 providers:
-  aimock: {{ kind: openai_compatible, base_url: "http://{upstream}/v1", trust_zone: local }}
+  aimock: {{ kind: {kind}, base_url: "http://{upstream}{path}", api_key: a-key-of-nobody, trust_zone: local }}
 models:
   support:
     provider: aimock
-    upstream_model: gpt-4o-mini
+    upstream_model: {model}
     tools: {{ groups: [weather] }}
 keys:
   - {{ name: clients, hash: "{KEY_HASH}" }}

@@ -132,6 +132,18 @@ impl Dialect {
         }
     }
 
+    /// The reply number `at`, where this API never gives one id twice, with ids of its own for the calls that have none.
+    pub(crate) fn with_ids(self, mut reply: Reply, at: usize) -> Reply {
+        if at > 0 && matches!(self, Self::Anthropic | Self::Mistral) {
+            reply.calls = reply.each_call();
+            for (number, call) in reply.calls.iter_mut().enumerate() {
+                call.times = None;
+                call.id.get_or_insert_with(|| format!("r{at}c{}", number + 1));
+            }
+        }
+        reply
+    }
+
     /// The id of a call as this API would make it of the scripted one.
     pub fn id(self, scripted: &str) -> String {
         match self {
