@@ -30,6 +30,8 @@ pub struct Target {
     pub max_output: Option<u32>,
     /// How many tokens fit into it.
     pub window: u32,
+    /// Nobody knows the window: it is what any model has.
+    pub is_window_guessed: bool,
     /// The name of its entry for metrics: `*` where callers name what they like.
     pub label: String,
 }
@@ -51,6 +53,7 @@ impl Targets {
                 price: model.price,
                 max_output: model.max_output,
                 window: model.window(),
+                is_window_guessed: model.context_window.is_none(),
                 label: model_label(config, model.name.as_str()).to_owned(),
             })
         };

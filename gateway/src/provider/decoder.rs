@@ -84,13 +84,25 @@ impl Decoder {
         match self {
             Self::Canonical(events) => events.end(),
             Self::Adapted(events, adapt) => events.end().map(*adapt),
-            Self::Translated(translated) => translated.next(sse::Decoder::end),
+            Self::Translated(translated) => translated.end(),
             Self::Lines(lines) => lines.end(),
         }
     }
 }
 
 impl Translated {
+    /// What was left, and then what a dialect has to say when its stream has ended.
+    fn end(&mut self) -> Option<Event> {
+        if let Some(event) = self.next(sse::Decoder::end) {
+            return Some(event);
+        }
+        match &mut self.dialect {
+            Dialect::Anthropic(_) => {}
+            Dialect::Gemini(stream) => stream.end(&mut self.ready),
+        }
+        self.ready.pop_front()
+    }
+
     fn next(&mut self, cut: impl Fn(&mut sse::Decoder) -> Option<Event>) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {

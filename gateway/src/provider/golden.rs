@@ -16,7 +16,7 @@ use crate::targets::Target;
 use crate::wire::sse::Event;
 
 /// Kinds whose folders are walked here.
-const KINDS: [&str; 5] = ["openai", "openai_compatible", "mistral", "groq", "openrouter"];
+const KINDS: [&str; 7] = ["openai", "openai_compatible", "mistral", "groq", "openrouter", "gemini", "ollama"];
 
 const STAMP: Stamp = Stamp { created: 1_767_225_600, seed: 7 };
 
@@ -37,9 +37,29 @@ fn of(kind: &str) -> &'static (Arc<Provider>, String) {
     PROVIDERS.iter().find(|(provider, _)| provider.name.as_str() == kind).unwrap()
 }
 
-fn target(kind: &str, model: &str, max_output: Option<u32>) -> Target {
-    let provider = Arc::clone(&of(kind).0);
-    Target { provider, upstream_model: model.to_owned(), price: None, max_output, window: 200_000, label: "m".to_owned() }
+fn target(kind: &str, model: &str, max_output: Option<u32>, window: Option<u32>) -> Target {
+    Target {
+        provider: Arc::clone(&of(kind).0),
+        upstream_model: model.to_owned(),
+        price: None,
+        max_output,
+        window: window.unwrap_or(200_000),
+        is_window_guessed: window.is_none(),
+        label: "m".to_owned(),
+    }
+}
+
+/// The body that a model is sent.
+pub(super) fn sent(kind: &str, model: &str, body: &str) -> Result<String, Unsupported> {
+    let stream = serde_json::from_str::<Value>(body).unwrap()["stream"] == true;
+    let body = Segments::from(Bytes::copy_from_slice(body.as_bytes()));
+    let Encoded { body, .. } = encode(&target(kind, model, None, None), Endpoint::Chat, &body, stream)?;
+    Ok(String::from_utf8(body.pieces().concat()).unwrap())
+}
+
+/// How a provider of this kind signs.
+pub(super) fn signs(kind: &str) -> &'static str {
+    &of(kind).1
 }
 
 fn files(kind: &str, folder: &str, ending: &str) -> Vec<PathBuf> {
@@ -54,6 +74,12 @@ fn files(kind: &str, folder: &str, ending: &str) -> Vec<PathBuf> {
 /// Every file of a folder of every kind, with the kind.
 fn all(folder: &str, ending: &str) -> Vec<(&'static str, PathBuf)> {
     KINDS.into_iter().flat_map(|kind| files(kind, folder, ending).into_iter().map(move |file| (kind, file))).collect()
+}
+
+/// Every recorded stream of every kind, with the kind.
+fn streams() -> Vec<(&'static str, PathBuf)> {
+    let ending = |kind| if kind == "ollama" { "ndjson" } else { "sse" };
+    KINDS.into_iter().flat_map(|kind| files(kind, "stream", ending(kind)).into_iter().map(move |file| (kind, file))).collect()
 }
 
 fn blesses() -> bool {
@@ -89,8 +115,8 @@ fn compare(kind: &str, file: &Path, mut pair: Map<String, Value>, seen: Value) {
 fn golden_requests() {
     for (kind, file) in all("encode", "json") {
         let pair = pair(kind, &file);
-        let max_output = pair.get("max_output").and_then(Value::as_u64).map(|most| u32::try_from(most).unwrap());
-        let target = target(kind, pair["model"].as_str().unwrap(), max_output);
+        let number = |name| pair.get(name).and_then(Value::as_u64).map(|number| u32::try_from(number).unwrap());
+        let target = target(kind, pair["model"].as_str().unwrap(), number("max_output"), number("window"));
         let body = Segments::from(Bytes::from(pair["in"].to_string()));
         let seen = match encode(&target, Endpoint::Chat, &body, pair["in"]["stream"] == true) {
             Ok(Encoded { body, .. }) => json!({"out": serde_json::from_slice::<Value>(&body.pieces().concat()).unwrap()}),
@@ -128,7 +154,7 @@ fn heard(kind: &str, pieces: &[&[u8]]) -> String {
 
 #[test]
 fn golden_streams() {
-    for (kind, file) in all("stream", "sse") {
+    for (kind, file) in streams() {
         let seen = heard(kind, &[&std::fs::read(&file).unwrap()]);
         let chunks = file.with_extension("chunks");
         if blesses() {
@@ -140,7 +166,7 @@ fn golden_streams() {
 
 #[test]
 fn case_07_golden_streams_say_the_same_at_every_cut() {
-    for (kind, file) in all("stream", "sse") {
+    for (kind, file) in streams() {
         let stream = std::fs::read(&file).unwrap();
         let whole = std::fs::read_to_string(file.with_extension("chunks")).unwrap();
         for at in 1..stream.len() {
@@ -157,7 +183,7 @@ proptest! {
 
     #[test]
     fn golden_streams_say_the_same_in_any_pieces(file: Index, cuts in prop::collection::vec(any::<Index>(), 0..12)) {
-        let files = all("stream", "sse");
+        let files = streams();
         let (kind, file) = file.get(&files);
         let stream = std::fs::read(file).unwrap();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len())).collect();
@@ -169,7 +195,7 @@ proptest! {
 
     #[test]
     fn no_stream_makes_a_decoder_panic(file: Index, flips in prop::collection::vec((any::<Index>(), any::<u8>()), 0..6), end: Index) {
-        let files = all("stream", "sse");
+        let files = streams();
         let (kind, file) = file.get(&files);
         let mut stream = std::fs::read(file).unwrap();
         for (at, byte) in flips {

@@ -3,6 +3,8 @@
 //! file of its own, and here stands only who speaks which.
 
 mod anthropic;
+mod canon;
+mod chunks;
 mod decoder;
 mod gemini;
 mod groq;
@@ -164,8 +166,8 @@ pub fn decode(provider: &Provider, body: Bytes, stamp: Stamp) -> Bytes {
 pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Failure {
     match provider.kind {
         ProviderKind::Anthropic => anthropic::explain(status, headers, body, hidden(provider)),
-        ProviderKind::Gemini
-        | ProviderKind::Ollama
+        ProviderKind::Gemini => gemini::explain(status, headers, body, hidden(provider)),
+        ProviderKind::Ollama
         | ProviderKind::OpenAi
         | ProviderKind::Groq
         | ProviderKind::Mistral
@@ -178,8 +180,8 @@ pub fn explain(provider: &Provider, status: StatusCode, headers: &HeaderMap, bod
 pub fn explain_inside(provider: &Provider, body: &[u8]) -> Failure {
     match provider.kind {
         ProviderKind::Anthropic => anthropic::explain_inside(body, hidden(provider)),
-        ProviderKind::Gemini
-        | ProviderKind::Ollama
+        ProviderKind::Gemini => gemini::explain_inside(body, hidden(provider)),
+        ProviderKind::Ollama
         | ProviderKind::OpenAi
         | ProviderKind::Groq
         | ProviderKind::Mistral

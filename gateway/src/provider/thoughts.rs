@@ -13,6 +13,9 @@ use crate::wire::object;
 pub(super) struct Thought<'t> {
     #[serde(borrow, default, rename = "type")]
     pub(super) kind: Cow<'t, str>,
+    /// The call that it belongs to, where it belongs to one.
+    #[serde(borrow, default)]
+    pub(super) id: Option<&'t RawValue>,
     #[serde(borrow, default)]
     pub(super) text: Option<&'t RawValue>,
     #[serde(borrow, default)]

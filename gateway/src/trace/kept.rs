@@ -232,6 +232,7 @@ mod tests {
             price: None,
             max_output: None,
             window: 8192,
+            is_window_guessed: true,
             label: "m".to_owned(),
         };
         Round {

@@ -39,6 +39,7 @@ fn target(model: &str, max_output: Option<u32>) -> Target {
         price: None,
         max_output,
         window: 200_000,
+        is_window_guessed: false,
         label: "m".to_owned(),
     }
 }
