@@ -12,6 +12,7 @@ use toolgate_policies::facts::{Caller, Requested};
 use toolgate_policies::gate::{self, Shown};
 
 use crate::failure::Failure;
+use crate::wire::pass;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const API_KEY: HeaderName = HeaderName::from_static("api-key");
@@ -31,6 +32,8 @@ const ROOM_AT_ONCE: usize = 256 * 1024;
 pub enum Route<'p> {
     /// A chat completion.
     Chat,
+    /// Another path of OpenAI's API, which passes through.
+    Pass(pass::Path),
     /// The models that this caller may use.
     Models,
     /// One of them.
@@ -50,6 +53,8 @@ impl<'p> Route<'p> {
         let below = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
         let (route, allowed) = if below == "/chat/completions" {
             (Self::Chat, Method::POST)
+        } else if let Some(path) = pass::Path::find(below) {
+            (Self::Pass(path), Method::POST)
         } else if below == "/models" {
             (Self::Models, Method::GET)
         } else if let Some(id) = below.strip_prefix("/models/").filter(|id| !id.is_empty()) {
@@ -193,6 +198,12 @@ mod tests {
             (Method::POST, "/v1/chat/completions", Ok(Route::Chat)),
             (Method::POST, "/chat/completions", Ok(Route::Chat)),
             (Method::GET, "/chat/completions", Err(Failure::NotFound)),
+            (Method::POST, "/v1/embeddings", Ok(Route::Pass(pass::Path::Embeddings))),
+            (Method::POST, "/completions", Ok(Route::Pass(pass::Path::Completions))),
+            (Method::POST, "/v1/audio/speech", Ok(Route::Pass(pass::Path::Speech))),
+            (Method::POST, "/v1/audio", Err(Failure::NotFound)),
+            (Method::POST, "/v1/audio/speech/x", Err(Failure::NotFound)),
+            (Method::GET, "/v1/embeddings", Err(Failure::NotFound)),
             (Method::GET, "/v1/models", Ok(Route::Models)),
             (Method::GET, "/models/a/b", Ok(Route::Model("a/b"))),
             (Method::GET, "/v1/models/", Err(Failure::NotFound)),

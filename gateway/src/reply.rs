@@ -4,7 +4,6 @@
 //! channel: what a caller does not read is not fetched, all that came together goes out in one write, and a caller that leaves drops the
 //! body, the road with it, and with that every call under way.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +15,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_A
 use http::{HeaderMap, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
+use toolgate_tools::net::BrokenOff;
 
 use crate::failure::Failure;
 use crate::wire::sse::KEEP_ALIVE;
@@ -70,6 +70,8 @@ pub enum Ended {
     Whole(Whole),
     /// The stream was written to its end.
     Streamed,
+    /// What was being written cannot be finished, and nothing in it could say so: it is broken off.
+    Broken,
 }
 
 /// Where the road of a streamed request writes.
@@ -80,6 +82,8 @@ pub struct Outlet(Arc<Mutex<Pipe>>);
 struct Pipe {
     expected: bool,
     begun: bool,
+    /// It is no stream of events: nothing may be put in between.
+    raw: bool,
     waiting: BytesMut,
     head: HeaderMap,
 }
@@ -96,6 +100,23 @@ impl Outlet {
     /// What stands in the answer's head, whatever the answer will be.
     pub fn set_head(&self, head: HeaderMap) {
         self.pipe().head = head;
+    }
+
+    /// What stands in it too.
+    pub fn add_head(&self, head: HeaderMap) {
+        self.pipe().head.extend(head);
+    }
+
+    /// From now on the answer is what these headers say, byte for byte as it is written.
+    pub fn begin_as(&self, head: HeaderMap) {
+        self.add_head(head);
+        let mut pipe = self.pipe();
+        (pipe.begun, pipe.raw, pipe.expected) = (true, true, false);
+    }
+
+    /// Whether it is such an answer.
+    pub fn is_raw(&self) -> bool {
+        self.pipe().raw
     }
 
     /// From now on the answer is a stream: its headers may go out.
@@ -149,7 +170,7 @@ pub type Road = Pin<Box<dyn Future<Output = Ended> + Send>>;
 /// A stream that says nothing for as long as `keep_alive` says a comment, so that nothing in between takes it for dead.
 pub async fn answer(road: Road, outlet: Outlet, trace: HeaderValue, keep_alive: Duration) -> Response<Body> {
     let head = outlet.clone();
-    let mut stream = Stream { road: Some(road), outlet, interval: keep_alive, keep_alive: None };
+    let mut stream = Stream { road: Some(road), outlet, interval: keep_alive, keep_alive: None, is_broken: false };
     let whole = std::future::poll_fn(|cx| stream.poll_begin(cx)).await;
     let mut response = match whole {
         Some(whole) => whole.response.map(Body::whole),
@@ -191,6 +212,8 @@ struct Stream {
     interval: Duration,
     /// Set when the road first waits.
     keep_alive: Option<KeepAlive>,
+    /// The road could not finish what it wrote.
+    is_broken: bool,
 }
 
 impl Stream {
@@ -200,25 +223,35 @@ impl Stream {
             return Poll::Ready(match ended {
                 Ended::Whole(whole) => Some(whole),
                 Ended::Streamed => None,
+                Ended::Broken => {
+                    self.is_broken = true;
+                    None
+                }
             });
         }
         if self.outlet.has_begun() || self.poll_keep_alive(cx).is_ready() { Poll::Ready(None) } else { Poll::Pending }
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let ended = self.road.is_none() || self.poll_road(cx).is_ready();
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        let ended = match self.poll_road(cx) {
+            Poll::Ready(ended) => {
+                self.is_broken |= matches!(ended, Ended::Broken);
+                true
+            }
+            Poll::Pending => false,
+        };
         let waiting = self.outlet.take();
         if !waiting.is_empty() {
             if let Some(keep_alive) = &mut self.keep_alive {
                 keep_alive.wrote();
             }
-            return Poll::Ready(Some(waiting));
+            return Poll::Ready(Some(Ok(waiting)));
         }
         if ended {
-            return Poll::Ready(None);
+            return Poll::Ready(std::mem::take(&mut self.is_broken).then_some(Err(BrokenOff)));
         }
         ready!(self.poll_keep_alive(cx));
-        Poll::Ready(Some(self.outlet.take()))
+        Poll::Ready(Some(Ok(self.outlet.take())))
     }
 
     fn poll_road(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
@@ -272,14 +305,14 @@ impl KeepAlive {
 
 impl HttpBody for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let next = match &mut self.0 {
-            State::Whole(body) => body.take().filter(|body| !body.is_empty()),
+            State::Whole(body) => body.take().filter(|body| !body.is_empty()).map(Ok),
             State::Stream(stream) => ready!(stream.poll_next(cx)),
         };
-        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
+        Poll::Ready(next.map(|next| next.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

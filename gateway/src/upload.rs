@@ -25,14 +25,11 @@ use toolgate_tools::net::{BrokenOff, Coming, Outgoing, Source};
 use self::spool::Spool;
 use crate::failure::Failure;
 use crate::intake::next_frame;
+use crate::tokens::made;
 use crate::wire::form::{Form, Malformed, Piece, boundary};
 
 /// How much of a form waits in memory for its `model`, in bytes.
 const MOST_IN_MEMORY: usize = 1024 * 1024;
-
-/// A recording's tokens: ten a second, at the 15 KB that a second of usual quality takes, and never less than a few seconds.
-const BYTES_A_TOKEN: u64 = 1500;
-const LEAST_TOKENS: u64 = 50;
 
 /// How a form may come.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +82,7 @@ impl Upload {
 
     /// How many tokens it may come to, going by the length that it may have.
     pub fn most_tokens(&self) -> u64 {
-        tokens_of(self.declared.unwrap_or(self.bounds.most as u64))
+        made::heard(self.declared.unwrap_or(self.bounds.most as u64))
     }
 
     /// How many tokens it came to: nothing while it has not gone out whole.
@@ -122,11 +119,6 @@ fn failure(Malformed(field, why): Malformed) -> Failure {
 fn only(headers: &HeaderMap) -> Option<&HeaderValue> {
     let mut all = headers.get_all(CONTENT_TYPE).iter();
     all.next().filter(|_| all.next().is_none())
-}
-
-/// About how many tokens a recording of so many bytes has.
-pub fn tokens_of(bytes: u64) -> u64 {
-    bytes / BYTES_A_TOKEN + LEAST_TOKENS
 }
 
 /// What has come of a form and is not yet taken, and where more comes from.
@@ -254,7 +246,7 @@ impl Source for Feed {
         let mut flow = self.flow.lock();
         let piece = ready!(flow.poll_piece(cx));
         if piece.is_none() {
-            self.tokens.store(tokens_of(flow.received as u64), Ordering::Relaxed);
+            self.tokens.store(made::heard(flow.received as u64), Ordering::Relaxed);
         }
         Poll::Ready(piece.map(|piece| {
             piece.map(|piece| match piece {

@@ -17,6 +17,7 @@ use super::screen::Screen;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::provider::{self, Decoder, Stamp};
+use crate::reply::Outlet;
 use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
 use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
@@ -26,16 +27,16 @@ use crate::wire::sse::Event;
 use crate::wire::{Finish, Reply};
 
 /// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
-const LONGEST_REPLY: usize = 64 * 1024 * 1024;
+pub(super) const LONGEST_REPLY: usize = 64 * 1024 * 1024;
 
 /// How long the headers of a stream wait for its first event: an error that comes first still has its status then.
-const FIRST_EVENT: Duration = Duration::from_millis(50);
+pub(super) const FIRST_EVENT: Duration = Duration::from_millis(50);
 
 /// How long a stream that has said its end mark may stay open.
-const AFTER_THE_END: Duration = Duration::from_millis(500);
+pub(super) const AFTER_THE_END: Duration = Duration::from_millis(500);
 
 /// How much may wait for a slow caller before no more is read.
-const MOST_WAITING: usize = 64 * 1024;
+pub(super) const MOST_WAITING: usize = 64 * 1024;
 
 /// How much of a finish reason that nobody knows is kept, in bytes.
 const LONGEST_REASON: usize = 64;
@@ -83,12 +84,12 @@ pub(super) async fn answer_of(mut reply: Reply, gateway: &Gateway, record: &mut 
 }
 
 /// What there is to count of the call under way.
-fn tally(record: &mut Recording) -> Option<&mut Tally> {
+pub(super) fn tally(record: &mut Recording) -> Option<&mut Tally> {
     record.run.rounds.last_mut()?.tally.as_deref_mut()
 }
 
 /// What the call under way has used, now that its outcome is known.
-async fn charged(gateway: &Gateway, record: &mut Recording) -> Used {
+pub(super) async fn charged(gateway: &Gateway, record: &mut Recording) -> Used {
     let Some(round) = record.run.rounds.last_mut() else { return Used::default() };
     gateway.tokens.charge(round).await;
     Used { usage: round.usage.unwrap_or_default(), estimated: round.estimated }
@@ -146,7 +147,7 @@ impl Hearing {
             };
             self.take(&mut decoder, bytes, &provider, screen, record)?;
             if screen.outlet().waiting() > MOST_WAITING {
-                sent(screen).await;
+                sent(screen.outlet()).await;
             }
         }
         while let Some(event) = decoder.end() {
@@ -231,8 +232,8 @@ impl Hearing {
 }
 
 /// Lets the server send what waits before more is read: the body that polls this takes it and polls again.
-async fn sent(screen: &Screen) {
-    std::future::poll_fn(|_| if screen.outlet().waiting() > MOST_WAITING { Poll::Pending } else { Poll::Ready(()) }).await;
+pub(super) async fn sent(outlet: &Outlet) {
+    std::future::poll_fn(|_| if outlet.waiting() > MOST_WAITING { Poll::Pending } else { Poll::Ready(()) }).await;
 }
 
 /// Closes the entry of a call that has ended, well or badly. What a bad one used goes onto the tab.
@@ -272,7 +273,7 @@ fn reason(raw: &str) -> Cow<'static, str> {
         .map_or_else(|| Cow::Owned(bound::head(word, LONGEST_REASON).to_owned()), Cow::Borrowed)
 }
 
-fn inside(provider: &Provider, body: &[u8]) -> Failed {
+pub(super) fn inside(provider: &Provider, body: &[u8]) -> Failed {
     let failure = provider::explain_inside(provider, body);
     let outcome = match failure {
         Failure::UpstreamRateLimited(_) => Outcome::RateLimited,

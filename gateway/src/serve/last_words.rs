@@ -6,6 +6,7 @@ use toolgate_config::money::NanoUsd;
 
 use crate::reply::Whole;
 use crate::talk::{Ending, Talk, Words};
+use crate::trace::Run;
 use crate::wire::{Reply, finish, object};
 
 const STATUS: HeaderName = HeaderName::from_static("x-toolgate-status");
@@ -38,6 +39,20 @@ pub(super) fn completion(reply: &Reply, ending: Ending, told: &Told<'_>, model: 
     whole
 }
 
+/// Tells how a request that passed through went.
+pub(super) fn tell_of_passage(run: &Run, headers: &mut HeaderMap) {
+    headers.insert(STATUS, HeaderValue::from_static("completed"));
+    headers.insert(ROUNDS, HeaderValue::from(run.asked));
+    headers.insert(TOOL_CALLS, HeaderValue::from(0));
+    tell_cost(run.cost(), headers);
+}
+
+fn tell_cost(cost: Option<NanoUsd>, headers: &mut HeaderMap) {
+    if let Some(cost) = cost.and_then(|cost| HeaderValue::try_from(cost.to_string()).ok()) {
+        headers.insert(COST, cost);
+    }
+}
+
 /// Tells how the run went, in headers that are sent when it is over.
 fn tell(ending: Ending, told: &Told<'_>, headers: &mut HeaderMap) {
     let talk = told.talk;
@@ -48,7 +63,5 @@ fn tell(ending: Ending, told: &Told<'_>, headers: &mut HeaderMap) {
     }
     headers.insert(ROUNDS, HeaderValue::from(talk.asked()));
     headers.insert(TOOL_CALLS, HeaderValue::from(talk.executed()));
-    if let Some(cost) = told.cost.and_then(|cost| HeaderValue::try_from(cost.to_string()).ok()) {
-        headers.insert(COST, cost);
-    }
+    tell_cost(told.cost, headers);
 }

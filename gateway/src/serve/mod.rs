@@ -7,6 +7,9 @@ mod chat;
 mod hearing;
 mod last_words;
 mod lists;
+mod pass;
+mod passage;
+mod passing;
 mod record;
 mod run;
 mod screen;
@@ -120,6 +123,10 @@ async fn serve(
             record.run.is_kept = true;
             return chat::serve(gateway, caller, &head.headers, incoming, outlet, record).await;
         }
+        Route::Pass(path) => {
+            record.run.is_kept = true;
+            return pass::serve(gateway, caller, path, (&head.headers, incoming), outlet, record).await;
+        }
         Route::Models => lists::models(&config, &caller),
         Route::Model(id) => lists::model(&config, &caller, id)?,
         Route::Trace(id) => lists::trace(gateway, &config, &caller, id)?,
@@ -136,6 +143,10 @@ async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> E
     }
     tracing::warn!(trace = %record.run.id, code = failure.code(), why = failure.for_log(), "failed");
     record.run.first_byte.get_or_insert(record.began().elapsed());
+    if outlet.is_raw() {
+        record.close(Status::Failed(failure.code()), 200);
+        return Ended::Broken;
+    }
     if outlet.has_begun() {
         outlet.write(|out| sse::write(out, |out| out.extend_from_slice(failure.body().as_bytes())));
         record.close(Status::Failed(failure.code()), 200);

@@ -6,6 +6,7 @@
 
 pub mod encoding;
 pub mod estimate;
+pub mod made;
 mod prompt;
 mod ratio;
 mod tally;

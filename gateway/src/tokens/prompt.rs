@@ -71,9 +71,11 @@ pub(super) fn most_for_things(body: &Segments) -> u64 {
 /// The tokens of the body of a request: exactly by a vocabulary, or estimated. Whatever cannot be read is estimated as it stands.
 pub(super) fn count(body: &[u8], by: Option<Encoding>) -> Count {
     let mut sum = Sum { by, counted: 0, estimate: Estimate::default(), is_text: true };
-    let mut tools = 0;
+    let (mut tools, mut reply) = (0, THE_REPLY);
     let read = prompt::read(body, |part| match part {
         Part::Message => sum.counted += A_MESSAGE,
+        Part::Bare => reply = 0,
+        Part::Tokens(tokens) => sum.thing(tokens),
         Part::Name => sum.counted += A_NAME,
         Part::Call => sum.counted += A_CALL,
         Part::Text(text) | Part::Schema(text) => sum.json(text),
@@ -93,7 +95,7 @@ pub(super) fn count(body: &[u8], by: Option<Encoding>) -> Count {
     if tools > 0 && by.is_some() {
         sum.counted += THE_TOOLS;
     }
-    Count { tokens: sum.counted + sum.estimate.tokens() + THE_REPLY, is_text: sum.is_text }
+    Count { tokens: sum.counted + sum.estimate.tokens() + reply, is_text: sum.is_text }
 }
 
 struct Sum {

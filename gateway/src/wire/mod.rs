@@ -11,6 +11,7 @@ pub mod history;
 mod mend;
 pub mod message;
 pub mod object;
+pub mod pass;
 pub mod prompt;
 pub mod reply;
 pub mod request;

@@ -11,6 +11,10 @@ use super::object::{self, string};
 pub enum Part<'p> {
     /// A message begins.
     Message,
+    /// It is no conversation; what follows is counted by itself, without a frame.
+    Bare,
+    /// Tokens, already counted by the caller.
+    Tokens(u64),
     /// The message has a name; its text follows.
     Name,
     /// A text, as a raw JSON string or, where a provider allows more, any JSON.
@@ -40,6 +44,10 @@ pub enum Part<'p> {
 /// The body is not that of a chat completion; nothing was taken.
 pub fn read<'p>(body: &'p [u8], mut take: impl FnMut(Part<'p>)) -> serde_json::Result<()> {
     let body: Body<'p> = serde_json::from_slice(body)?;
+    if body.messages.is_none() && [body.input, body.prompt].iter().any(Option::is_some) {
+        take(Part::Bare);
+        [body.input, body.prompt, body.instructions].into_iter().flatten().for_each(|input| read_input(input, &mut take));
+    }
     for message in body.messages.iter().flatten() {
         message.read(&mut take);
     }
@@ -56,6 +64,13 @@ struct Body<'b> {
     messages: Option<Vec<Message<'b>>>,
     #[serde(borrow, default)]
     tools: Option<Vec<&'b RawValue>>,
+    /// What is asked of the paths that are no conversation.
+    #[serde(borrow, default)]
+    input: Option<&'b RawValue>,
+    #[serde(borrow, default)]
+    prompt: Option<&'b RawValue>,
+    #[serde(borrow, default)]
+    instructions: Option<&'b RawValue>,
     #[serde(borrow, default)]
     functions: Option<Vec<&'b RawValue>>,
     #[serde(borrow, default)]
@@ -110,6 +125,36 @@ impl<'m> Message<'m> {
             take(Part::Call);
             [function.name, function.arguments].into_iter().flatten().filter_map(said).for_each(&mut *take);
         }
+    }
+}
+
+/// A text, a list of tokens, or a list of any of these and of parts as a message has them.
+fn read_input<'i>(input: &'i RawValue, take: &mut impl FnMut(Part<'i>)) {
+    let lists = if input.get().starts_with('[') { serde_json::from_str::<Vec<&RawValue>>(input.get()).ok() } else { None };
+    match lists {
+        Some(items) if tokens(input).is_none() => items.into_iter().filter_map(input_part).for_each(take),
+        _ => input_part(input).into_iter().for_each(take),
+    }
+}
+
+fn input_part(input: &RawValue) -> Option<Part<'_>> {
+    match input.get().as_bytes() {
+        [b'"' | b'n', ..] => said(input),
+        [b'{', ..] => Some(content_part(input)),
+        _ => Some(tokens(input).map_or(Part::Unknown(input.get().len()), Part::Tokens)),
+    }
+}
+
+fn tokens(list: &RawValue) -> Option<u64> {
+    serde_json::from_str::<Vec<Number>>(list.get()).ok().map(|numbers| numbers.len() as u64)
+}
+
+/// A token by its number.
+struct Number;
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(|_| Self)
     }
 }
 
@@ -311,6 +356,28 @@ mod tests {
         assert_eq!(seen[..2], [r#"Tool(Tool("{\"a\":1}"))"#, r#"Tool(Tool("{\"b\":1}"))"#]);
         assert!(seen[2].starts_with("Schema("), "{seen:?}");
         assert_eq!(parts(r#"{"response_format":{"type":"json_object"},"tools":null}"#), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_no_conversation_is_read_by_itself() {
+        let table = [
+            (r#""input":"a""#, vec!["Bare", r#"Text("\"a\"")"#]),
+            (r#""input":["a","b"]"#, vec!["Bare", r#"Text("\"a\"")"#, r#"Text("\"b\"")"#]),
+            (r#""input":[1,2,3]"#, vec!["Bare", "Tokens(3)"]),
+            (r#""prompt":[[1,2],[3]]"#, vec!["Bare", "Tokens(2)", "Tokens(1)"]),
+            (r#""input":"a","instructions":"slowly""#, vec!["Bare", r#"Text("\"a\"")"#, r#"Text("\"slowly\"")"#]),
+            (
+                r#""input":[{"type":"text","text":"t"},{"type":"image_url","image_url":{"url":"x"}}]"#,
+                vec!["Bare", r#"Text("\"t\"")"#, "Image { is_low: false }"],
+            ),
+            (r#""input":[[["deep"]]]"#, vec!["Bare", "Unknown(10)"]),
+            (r#""messages":[],"input":"a""#, vec![]),
+        ];
+        for (members, expected) in table {
+            assert_eq!(parts(&format!("{{{members}}}")), expected, "{members}");
+        }
+        let deep = format!(r#"{{"input":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(parts(&deep).len(), 2, "how deep it is does not matter");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! reasoning apart; Gemini's own counts thoughts beside the candidates: who reads those makes them into this.
 
 mod cost;
+mod in_and_out;
 
 use std::fmt;
 
