@@ -166,7 +166,24 @@ mod tests {
             assert_eq!(find(ProviderKind::OpenAi, name), None, "{name}");
         }
         assert!(find(ProviderKind::OpenAi, "gpt-4.1").is_some());
-        assert_eq!(find(ProviderKind::OpenAiCompatible, "gpt-4o-mini"), None);
+    }
+
+    #[test]
+    fn each_kind_finds_its_own_models_and_those_that_sell_others_find_none() {
+        for (kind, model) in [
+            (ProviderKind::OpenAi, "gpt-4o-mini"),
+            (ProviderKind::Anthropic, "claude-haiku-4-5"),
+            (ProviderKind::Gemini, "gemini-2.5-flash"),
+            (ProviderKind::Groq, "openai/gpt-oss-120b"),
+            (ProviderKind::Mistral, "mistral-large-latest"),
+        ] {
+            assert!(has(kind) && find(kind, model).is_some_and(|listing| listing.price.is_some()), "{model}");
+        }
+        for kind in [ProviderKind::OpenRouter, ProviderKind::Ollama, ProviderKind::OpenAiCompatible] {
+            for model in ["gpt-4o-mini", "openai/gpt-4o-mini", "mistral-large-latest"] {
+                assert_eq!((has(kind), find(kind, model)), (false, None), "{model}");
+            }
+        }
     }
 
     #[test]

@@ -46,6 +46,28 @@ fn what_is_not_written_has_its_default() {
 }
 
 #[test]
+fn each_kind_of_provider_has_its_own_address() {
+    let table = [
+        ("openai", "api.openai.com:443 /v1"),
+        ("anthropic", "api.anthropic.com:443 /v1"),
+        ("gemini", "generativelanguage.googleapis.com:443 /v1beta"),
+        ("groq", "api.groq.com:443 /openai/v1"),
+        ("mistral", "api.mistral.ai:443 /v1"),
+        ("openrouter", "openrouter.ai:443 /api/v1"),
+        ("ollama", "127.0.0.1:11434 "),
+    ];
+    for (kind, expected) in table {
+        let config =
+            accepted(&format!("providers: {{ p: {{ kind: {kind} }}, q: {{ kind: {kind}, base_url: 'https://a.test/x' }} }}\n"));
+        let shown = |name: &str| {
+            let base = &config.providers[name].base_url;
+            format!("{} {}", base.origin.address, base.path)
+        };
+        assert_eq!((shown("p").as_str(), shown("q").as_str()), (expected, "a.test:443 /x"), "{kind}");
+    }
+}
+
+#[test]
 fn a_model_without_tools_has_the_same_caps_and_no_grant() {
     let config = accepted("providers: { p: { kind: openai } }\nmodels: { m: { provider: p }, n: { provider: p, tools: {} } }\n");
     assert!(config.model("m").unwrap().grant.is_none());

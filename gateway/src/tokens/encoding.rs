@@ -26,7 +26,9 @@ impl Encoding {
     /// That of a model, by OpenAI's list of names and of beginnings of names. A server with the same name for a model is taken to have the
     /// same model, with OpenAI's name before it or without.
     pub fn of(model: &str) -> Option<Self> {
-        Some(match get_tokenizer(model.strip_prefix("openai/").unwrap_or(model))? {
+        // OpenRouter's word for a way to serve it (`:free`, `:nitro`) stands behind the name.
+        let sold = model.strip_prefix("openai/").map(|name| name.split(':').next().unwrap_or(name));
+        Some(match get_tokenizer(sold.unwrap_or(model))? {
             // They differ in marks that stand in no text.
             Tokenizer::O200kBase | Tokenizer::O200kHarmony => Self::O200k,
             Tokenizer::Cl100kBase => Self::Cl100k,
@@ -98,6 +100,14 @@ mod tests {
             ("gpt-4o-2024-08-06", Some(Encoding::O200k)),
             ("openai/gpt-4o-mini", Some(Encoding::O200k)),
             ("openai/gpt-oss-120b:free", Some(Encoding::O200k)),
+            ("openai/gpt-4o:extended", Some(Encoding::O200k)),
+            ("openai/o3:floor", Some(Encoding::O200k)),
+            ("mistral-large-latest", None),
+            ("mistralai/mistral-large", None),
+            ("claude-sonnet-4-5", None),
+            ("anthropic/claude-sonnet-4.5", None),
+            ("gemini-2.5-flash", None),
+            ("google/gemini-2.5-flash", None),
             ("gpt-5.2-codex", Some(Encoding::O200k)),
             ("o4-mini", Some(Encoding::O200k)),
             ("ft:gpt-4o-mini:org:name:id", Some(Encoding::O200k)),
