@@ -106,6 +106,22 @@ impl Failure {
         }
     }
 
+    /// Whether a provider refused a prompt because it is longer than the model's window: by OpenAI's code for that, or by what others say.
+    pub fn is_about_length(&self) -> bool {
+        const SAID: [&str; 7] = [
+            "context length",
+            "context window",
+            "context size",
+            "context_length",
+            "prompt is too long",
+            "maximum number of tokens",
+            "maximum context",
+        ];
+        let Self::UpstreamRefused { message, code, .. } = self else { return false };
+        let message = message.to_ascii_lowercase();
+        code.as_deref() == Some("context_length_exceeded") || SAID.iter().any(|words| message.contains(words))
+    }
+
     /// The body of the answer: OpenAI's error object.
     pub fn body(&self) -> String {
         let Row { kind, code, param, message, .. } = self.row();
@@ -270,6 +286,26 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_told_from_other_faults() {
+        let table = [
+            (Some("context_length_exceeded"), "Too much.", true),
+            (None, "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.", true),
+            (Some("400"), "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it", true),
+            (None, "prompt is too long: 210000 tokens > 200000 maximum", true),
+            (None, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", true),
+            (None, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length", true),
+            (Some("invalid_value"), "max_tokens is too large.", false),
+            (None, "Invalid schema for function 'f'.", false),
+        ];
+        for (code, message, expected) in table {
+            let (status, code) = (StatusCode::BAD_REQUEST, code.map(str::to_owned));
+            let failure = Failure::UpstreamRefused { status, message: message.to_owned(), code, param: None };
+            assert_eq!(failure.is_about_length(), expected, "{message}");
+        }
+        assert!(!Failure::Upstream("prompt is too long".to_owned()).is_about_length());
+    }
 
     #[test]
     fn each_failure_has_its_status_type_and_code() {

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod counters;
 pub mod demo;
 pub mod failure;
+pub mod fit;
 pub mod gateway;
 pub mod intake;
 pub mod money;

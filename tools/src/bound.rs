@@ -30,6 +30,20 @@ fn mark(shown: usize, total: Total) -> String {
     }
 }
 
+/// The text, if it has at most `max` bytes; else its beginning and its end with a mark between them that says how much is left out, and how
+/// much that is. The result has more than `max` bytes only where the mark alone has.
+pub fn middle(text: &str, max: usize) -> (Cow<'_, str>, usize) {
+    if text.len() <= max {
+        return (Cow::Borrowed(text), 0);
+    }
+    let mark = |left_out: usize| format!("\n… [cut: {left_out} of {} bytes left out] …\n", text.len());
+    let room = max.saturating_sub(mark(text.len()).len());
+    let head = head(text, room.div_ceil(2));
+    let tail = &text[text.ceil_char_boundary(text.len() - (room - head.len()))..];
+    let left_out = text.len() - head.len() - tail.len();
+    (Cow::Owned(format!("{head}{}{tail}", mark(left_out))), left_out)
+}
+
 /// The longest beginning of at most `max` bytes that ends with a whole character.
 pub fn head(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
@@ -79,6 +93,28 @@ mod tests {
             assert_eq!(text(&long, max, Total::Exactly(100)), expected, "{max}");
         }
         assert_eq!(text(&long, 99, Total::Exactly(100)).len(), 99);
+    }
+
+    #[test]
+    fn the_middle_is_left_out_on_characters_and_the_mark_says_how_much() {
+        for sample in SAMPLES {
+            let long = sample.repeat(9);
+            let mark = format!("\n… [cut: {0} of {0} bytes left out] …\n", long.len());
+            for max in 0..=long.len() + 2 {
+                let (cut, bytes) = middle(&long, max);
+                assert_eq!(cut == long, max >= long.len(), "{max}");
+                if cut != long {
+                    assert!(cut.len() <= max.max(mark.len()), "{max}: {cut}");
+                    let (head, rest) = cut.split_once("\n… [cut: ").unwrap();
+                    let (left_out, tail) = rest.split_once(&format!(" of {} bytes left out] …\n", long.len())).unwrap();
+                    assert!(long.starts_with(head) && long.ends_with(tail), "{max}: {cut}");
+                    assert_eq!(left_out.parse(), Ok(bytes), "{max}: {cut}");
+                    assert_eq!(bytes, long.len() - head.len() - tail.len(), "{max}: {cut}");
+                    assert!(head.len().abs_diff(tail.len()) <= 8, "{max}: {cut}");
+                }
+            }
+        }
+        assert_eq!(middle(&"x".repeat(90), 62).0, format!("{0}\n… [cut: 70 of 90 bytes left out] …\n{0}", "x".repeat(10)));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A run under way: what it knows, and the steps that the loop in `chat` takes with it. What comes next is never decided here but by the
 //! [`Talk`]; this asks the gate, sends, hears, and keeps the record.
 
+mod window;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ use super::record::Recording;
 use super::screen::{RunUsage, Screen};
 use super::tools;
 use crate::failure::Failure;
+use crate::fit::{Fitted, Fitting};
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
@@ -54,6 +57,7 @@ pub(super) struct Run<'r> {
     messages: Vec<Bytes>,
     /// How many messages of earlier rounds are in it.
     added: usize,
+    fitting: Fitting,
     outlet: Outlet,
     screen: Screen,
     last: Last,
@@ -111,6 +115,7 @@ impl<'r> Run<'r> {
             request_timeout: config.server.request_timeout,
             messages: request.transcript().to_vec(),
             added: 0,
+            fitting: Fitting::default(),
             last: Last::Nothing,
             gateway,
             headers,
@@ -134,10 +139,20 @@ impl<'r> Run<'r> {
             self.messages.push(Bytes::from(format!(",{message}")));
         }
         self.added = self.talk.added().len();
+        let fitted = self.fit(round).await;
+        if self.ran_out_of_context(&fitted) {
+            return Ok(());
+        }
         self.record.run.asked += 1;
         let attempts = self.record.run.rounds.len();
         let in_force = self.gateway.in_force();
-        let answering = match self.send(&in_force, round).await {
+        let mut sent = self.send(&in_force, round, &fitted).await;
+        if self.may_be_shortened(&sent)
+            && let Some(shorter) = self.shorter(round).await
+        {
+            sent = self.send(&in_force, round, &shorter).await;
+        }
+        let answering = match sent {
             Ok(answering) => answering,
             Err(no_answer) => {
                 // What a limit refused, or a provider cannot do, was not asked.
@@ -151,9 +166,9 @@ impl<'r> Run<'r> {
         if answering.is_stream { self.listen(answering, round).await } else { self.read(answering, round).await }
     }
 
-    async fn send(&mut self, in_force: &InForce, round: Round) -> Result<Answering, NoAnswer> {
+    async fn send(&mut self, in_force: &InForce, round: Round, fitted: &Fitted) -> Result<Answering, NoAnswer> {
         let (begin_by, output_limit) = (self.begin_by(round), self.request.output_limit(&self.model.params));
-        let Self { request, model, system, offer, messages, outlet, .. } = self;
+        let Self { request, model, system, offer, messages, outlet, fitting, .. } = self;
         let ask = Ask {
             net: &self.gateway.net,
             breakers: &self.gateway.breakers,
@@ -170,14 +185,30 @@ impl<'r> Run<'r> {
             output_limit,
             answers: request.answers,
         };
+        let frame = |target: &Target| {
+            let params = provider::params(target, &model.params);
+            window::frame(request, splice(target, &params, system, offer, None), round)
+        };
+        let call = window::call(&self.gateway.tokens, request, model, messages, window::Around { system, offer, frame: &frame });
+        let first = Arc::clone(self.targets.current());
         let compose = |target: &Target, lowered| {
             let params = provider::params(target, &model.params);
-            request.compose(&splice(target, &params, system, offer, lowered), round, messages)
+            let splice = splice(target, &params, system, offer, lowered);
+            if std::ptr::eq(target, &*first) {
+                return request.compose(&splice, round, fitted.messages(messages));
+            }
+            request.compose(&splice, round, fitting.fit_at_once(target, &call).messages(messages))
         };
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
+        let attempts = run.rounds.len();
         let books = Books { rounds: &mut run.rounds, notes: &mut run.notes, tab, number: run.asked };
         let sent = ask.send(&mut self.targets, compose, books).await;
+        for entry in &mut run.rounds[attempts..] {
+            let is_first = Arc::ptr_eq(&entry.target, &first);
+            let other = (!is_first).then(|| fitting.fit_at_once(&entry.target, &call));
+            entry.context = other.as_ref().unwrap_or(fitted).context().cloned().map(Box::new);
+        }
         let lowered = run.rounds.last().and_then(|round| round.lowered);
         if let Some(tokens) = lowered.filter(|_| sent.is_ok()) {
             run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
@@ -231,11 +262,12 @@ impl<'r> Run<'r> {
     }
 
     /// In place of a run: what would be sent, and what the gate says.
-    pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
+    pub(super) async fn dry_run(mut self) -> Result<Ended, Failure> {
+        let fitted = self.fit(Round::First).await;
         let target = self.targets.current();
         let params = provider::params(target, &self.model.params);
         let splice = splice(target, &params, &self.system, &self.offer, None);
-        let body = Bytes::from(self.request.compose(&splice, Round::First, &self.messages).concat());
+        let body = Bytes::from(self.request.compose(&splice, Round::First, fitted.messages(&self.messages)).concat());
         let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
         let order = Order {
             tokens: &self.gateway.tokens,

@@ -96,6 +96,8 @@ pub enum Truncation {
     MaxCost,
     /// A budget has no room for more.
     Budget,
+    /// The model's window has no room for more.
+    Context,
     /// A call was about to give the same result for the third time.
     RepeatedCall,
 }
@@ -109,6 +111,7 @@ impl Truncation {
             Self::MaxTime => "max_time",
             Self::MaxCost => "max_cost",
             Self::Budget => "budget",
+            Self::Context => "context",
             Self::RepeatedCall => "repeated_call",
         }
     }
@@ -233,12 +236,21 @@ impl Talk {
     /// yet, which is a refusal.
     #[must_use]
     pub fn ran_out_of_budget(&mut self) -> bool {
+        self.ran_out(Truncation::Budget, "A budget has no room for the rest of this answer.")
+    }
+
+    /// Not even what must stay of the transcript fits into the model's window: the run ends with what was said so far, likewise.
+    #[must_use]
+    pub fn ran_out_of_context(&mut self) -> bool {
+        self.ran_out(Truncation::Context, "The conversation has outgrown the model's context window.")
+    }
+
+    fn ran_out(&mut self, of: Truncation, sentence: &'static str) -> bool {
         if self.asked == 0 || !matches!(self.stage, Stage::Asking { .. }) {
             return false;
         }
-        let sentence = "A budget has no room for the rest of this answer.";
         let words = if self.has_text { Words::WithoutCalls } else { Words::Instead(sentence) };
-        self.stage = Stage::Done(Ending { truncated: Some(Truncation::Budget), words });
+        self.stage = Stage::Done(Ending { truncated: Some(of), words });
         true
     }
 

@@ -194,17 +194,21 @@ fn what_tools_cost_counts_against_the_cap_and_what_nobody_can_pay_closes_the_run
 }
 
 #[test]
-fn a_run_that_no_budget_pays_for_ends_with_what_was_said() {
-    for (says, expected) in [(Says { words: "So far".to_owned(), ..calls(&["clock"]) }, true), (calls(&["clock"]), false)] {
-        let mut talk = Talk::new(LIMITS, true);
-        assert!(!talk.ran_out_of_budget(), "a run that has nothing to show is refused");
-        talk.heard(says.answer(0)).unwrap();
-        assert!(!talk.ran_out_of_budget(), "calls come before the next model call");
-        talk.learn(vec![Learned { executed: true, ..Learned::said("ok".to_owned()) }]);
-        assert!(talk.ran_out_of_budget());
-        let Turn::Done(Ending { truncated, words }) = talk.turn(Duration::ZERO) else { panic!("it is over") };
-        assert_eq!(truncated, Some(Truncation::Budget));
-        assert_eq!(words == Words::WithoutCalls, expected);
+fn a_run_that_runs_out_of_a_budget_or_of_the_window_ends_with_what_was_said() {
+    type RanOut = fn(&mut Talk) -> bool;
+    let budget: (RanOut, Truncation) = (Talk::ran_out_of_budget, Truncation::Budget);
+    for (ran_out, reason) in [budget, (Talk::ran_out_of_context, Truncation::Context)] {
+        for (says, expected) in [(Says { words: "So far".to_owned(), ..calls(&["clock"]) }, true), (calls(&["clock"]), false)] {
+            let mut talk = Talk::new(LIMITS, true);
+            assert!(!ran_out(&mut talk), "a run that has nothing to show is refused, or sent as it is");
+            talk.heard(says.answer(0)).unwrap();
+            assert!(!ran_out(&mut talk), "calls come before the next model call");
+            talk.learn(vec![Learned { executed: true, ..Learned::said("ok".to_owned()) }]);
+            assert!(ran_out(&mut talk));
+            let Turn::Done(Ending { truncated, words }) = talk.turn(Duration::ZERO) else { panic!("it is over") };
+            assert_eq!(truncated, Some(reason));
+            assert_eq!(words == Words::WithoutCalls, expected);
+        }
     }
 }
 

@@ -43,6 +43,9 @@ const LOOKED_AT: usize = 4 * 1024;
 /// From bodies of these lengths it is learnt how a provider counts, in bytes: shorter ones say little, longer ones take long.
 const LEARNT_FROM: std::ops::RangeInclusive<usize> = 512..=64 * 1024;
 
+/// A scale of one, in thousandths.
+pub const ONE: u64 = 1000;
+
 /// What counts tokens in a process.
 #[derive(Debug)]
 pub struct Tokens {
@@ -68,7 +71,7 @@ impl Tokens {
     async fn prompt_up_to(&self, longest: usize, target: &Target, body: &Segments) -> u64 {
         let (length, body) = (body.len(), body.clone());
         let by = vocabulary(target).filter(|_| length <= longest);
-        let count = self.run(by, length, move || prompt::count(&whole(body), by).tokens).await;
+        let count = self.run(by, length, move || prompt::count(&whole(body), by).tokens).await.unwrap_or_else(|| rough(length));
         if by.is_some() { count } else { self.ratios.applied(target, count) }
     }
 
@@ -76,11 +79,26 @@ impl Tokens {
     pub fn prompt_at_once(&self, target: &Target, body: &Segments) -> (u64, Counted) {
         let length = body.len();
         if length > LOOKED_AT {
-            return (rough(length) + prompt::most_for_things(body), Counted::Roughly);
+            return (most(length, body.pieces()), Counted::Roughly);
         }
         let estimate = prompt::count(&whole(body.clone()), None).tokens;
         let counted = if vocabulary(target).is_some() { Counted::Nearly } else { Counted::Exactly };
         (self.ratios.applied(target, estimate), counted)
+    }
+
+    /// The tokens of each of these messages, and those of the frame around them: a request without messages. By the target's vocabulary where
+    /// there is one and they are not too long, else estimated; what providers report is not in it yet: that is [`Tokens::scale`].
+    pub async fn parts(&self, target: &Target, messages: Vec<Bytes>, frame: Option<Bytes>) -> (Vec<u64>, u64) {
+        let bytes = messages.iter().chain(&frame).map(Bytes::len).sum();
+        let by = vocabulary(target).filter(|_| bytes <= LONGEST_EXACT);
+        let rough =
+            (messages.iter().map(|message| rough(message.len())).collect(), frame.as_ref().map_or(0, |frame| rough(frame.len())));
+        self.run(by, bytes, move || counted(&messages, frame.as_deref(), by)).await.unwrap_or(rough)
+    }
+
+    /// How many tokens a count comes to at this target at least, in thousandths: no less than was counted.
+    pub fn scale(&self, target: &Target) -> u64 {
+        if vocabulary(target).is_some() { ONE } else { self.ratios.applied(target, ONE).max(ONE) }
     }
 
     /// Enters into a call's entry what it used, as soon as its outcome is known. Dropped in the middle, it has done nothing, and can be done
@@ -122,26 +140,30 @@ impl Tokens {
         match vocabulary(target).filter(|_| length > 0 && length <= longest) {
             Some(encoding) => {
                 let said = tally.said().clone();
-                self.run(Some(encoding), length, move || said.counted(encoding)).await
+                self.run(Some(encoding), length, move || said.counted(encoding)).await.unwrap_or_else(|| rough(length))
             }
             None => self.ratios.applied(target, tally.said().estimated()),
         }
     }
 
-    /// Counts here or, where that would take long, on a thread that may block.
-    async fn run(&self, by: Option<Encoding>, bytes: usize, count: impl FnOnce() -> u64 + Send + 'static) -> u64 {
+    /// Counts here or, where that would take long, on a thread that may block. Only a count that panicked, or a process that ends, gives none.
+    async fn run<C: Send + 'static>(
+        &self,
+        by: Option<Encoding>,
+        bytes: usize,
+        count: impl FnOnce() -> C + Send + 'static,
+    ) -> Option<C> {
         let is_short = match by {
             Some(encoding) => bytes <= EXACT_AT_ONCE && encoding.is_loaded(),
             None => bytes <= ESTIMATED_AT_ONCE,
         };
         if is_short {
-            return count();
+            return Some(count());
         }
         let _place = self.places.acquire().await;
         #[expect(clippy::disallowed_methods, reason = "it is waited for here, and ends soon where its caller leaves")]
         let counted = spawn_blocking(count);
-        // Only a count that panicked, or a process that ends, gives none.
-        counted.await.unwrap_or_else(|_| rough(bytes))
+        counted.await.ok()
     }
 
     fn learn(&self, target: &Target, sent: &Segments, reported: u64) {
@@ -155,6 +177,26 @@ impl Tokens {
             }
         }
     }
+}
+
+/// The tokens of each message and those of the frame, estimated here and now.
+pub fn estimated(messages: &[Bytes], frame: Option<&[u8]>) -> (Vec<u64>, u64) {
+    counted(messages, frame, None)
+}
+
+/// The same of one message.
+pub fn estimated_message(message: &[u8]) -> u64 {
+    prompt::count_message(message, None)
+}
+
+/// More tokens than so many bytes are ever expected to be, with what pictures, recordings and files among them add.
+pub fn most(bytes: usize, of: &[Bytes]) -> u64 {
+    rough(bytes) + prompt::most_for_things(of)
+}
+
+fn counted(messages: &[Bytes], frame: Option<&[u8]>, by: Option<Encoding>) -> (Vec<u64>, u64) {
+    let messages = messages.iter().map(|message| prompt::count_message(message, by)).collect();
+    (messages, frame.map_or(0, |frame| prompt::count(frame, by).tokens))
 }
 
 /// By which vocabulary the texts of this target can be counted.

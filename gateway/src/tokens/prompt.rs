@@ -1,8 +1,8 @@
 //! How many tokens a request is: its texts, and a figure for each thing that is no text. The figures are OpenAI's published ones where it
 //! has any; they stand in `docs/counting.md` too.
 
+use bytes::Bytes;
 use memchr::memmem;
-use toolgate_tools::net::Segments;
 
 use super::encoding::Encoding;
 use super::estimate::{self, Estimate};
@@ -62,40 +62,28 @@ pub(super) fn rough(bytes: usize) -> u64 {
 }
 
 /// What pictures, recordings and files add to a [`rough`] count at most: they take more tokens than their addresses have bytes.
-pub(super) fn most_for_things(body: &Segments) -> u64 {
+pub(super) fn most_for_things(pieces: &[Bytes]) -> u64 {
     const KINDS: [&[u8]; 3] = [b"\"image", b"\"input_audio", b"\"file"];
     let count = |segment: &[u8]| KINDS.iter().map(|kind| memmem::find_iter(segment, kind).count() as u64).sum::<u64>();
-    body.pieces().iter().map(|segment| count(segment)).sum::<u64>() * UNKNOWN.1
+    pieces.iter().map(|segment| count(segment)).sum::<u64>() * UNKNOWN.1
 }
 
 /// The tokens of the body of a request: exactly by a vocabulary, or estimated. Whatever cannot be read is estimated as it stands.
 pub(super) fn count(body: &[u8], by: Option<Encoding>) -> Count {
-    let mut sum = Sum { by, counted: 0, estimate: Estimate::default(), is_text: true };
-    let (mut tools, mut reply) = (0, THE_REPLY);
-    let read = prompt::read(body, |part| match part {
-        Part::Message => sum.counted += A_MESSAGE,
-        Part::Bare => reply = 0,
-        Part::Tokens(tokens) => sum.thing(tokens),
-        Part::Name => sum.counted += A_NAME,
-        Part::Call => sum.counted += A_CALL,
-        Part::Text(text) | Part::Schema(text) => sum.json(text),
-        Part::Image { is_low: true } => sum.thing(IMAGE_IN_LOW_DETAIL),
-        Part::Image { is_low: false } => sum.thing(IMAGE),
-        Part::Sound(bytes) => sum.thing((bytes / SOUND.0) as u64 + SOUND.1),
-        Part::File(bytes) => sum.thing(((bytes / FILE.0) as u64).max(FILE.1)),
-        Part::Unknown(bytes) => sum.thing(((bytes / UNKNOWN.0) as u64).min(UNKNOWN.1)),
-        Part::Tool(tool) => {
-            sum.tool(tool);
-            tools += 1;
-        }
-    });
-    if read.is_err() {
-        return Count { tokens: estimate::tokens(body), is_text: false };
+    let mut sum = Sum::new(by);
+    match prompt::read(body, |part| sum.part(part)) {
+        Ok(()) => Count { tokens: sum.tokens() + sum.reply, is_text: sum.is_text },
+        Err(_) => Count { tokens: estimate::tokens(body), is_text: false },
     }
-    if tools > 0 && by.is_some() {
-        sum.counted += THE_TOOLS;
+}
+
+/// The tokens of one message of a request, likewise.
+pub(super) fn count_message(message: &[u8], by: Option<Encoding>) -> u64 {
+    let mut sum = Sum::new(by);
+    match prompt::read_message(message, |part| sum.part(part)) {
+        Ok(()) => sum.tokens(),
+        Err(_) => estimate::tokens(message),
     }
-    Count { tokens: sum.counted + sum.estimate.tokens() + reply, is_text: sum.is_text }
 }
 
 struct Sum {
@@ -103,10 +91,39 @@ struct Sum {
     counted: u64,
     /// Of what is not counted by a vocabulary.
     estimate: Estimate,
+    /// With what the answer is begun.
+    reply: u64,
+    has_tools: bool,
     is_text: bool,
 }
 
 impl Sum {
+    fn new(by: Option<Encoding>) -> Self {
+        Self { by, counted: 0, estimate: Estimate::default(), reply: THE_REPLY, has_tools: false, is_text: true }
+    }
+
+    fn part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Message => self.counted += A_MESSAGE,
+            Part::Bare => self.reply = 0,
+            Part::Tokens(tokens) => self.thing(tokens),
+            Part::Name => self.counted += A_NAME,
+            Part::Call => self.counted += A_CALL,
+            Part::Text(text) | Part::Schema(text) => self.json(text),
+            Part::Image { is_low: true } => self.thing(IMAGE_IN_LOW_DETAIL),
+            Part::Image { is_low: false } => self.thing(IMAGE),
+            Part::Sound(bytes) => self.thing((bytes / SOUND.0) as u64 + SOUND.1),
+            Part::File(bytes) => self.thing(((bytes / FILE.0) as u64).max(FILE.1)),
+            Part::Unknown(bytes) => self.thing(((bytes / UNKNOWN.0) as u64).min(UNKNOWN.1)),
+            Part::Tool(tool) => self.tool(tool),
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        let the_tools = if self.has_tools && self.by.is_some() { THE_TOOLS } else { 0 };
+        self.counted + self.estimate.tokens() + the_tools
+    }
+
     fn thing(&mut self, tokens: u64) {
         self.counted += tokens;
         self.is_text = false;
@@ -123,6 +140,7 @@ impl Sum {
     }
 
     fn tool(&mut self, tool: Tool<'_>) {
+        self.has_tools = true;
         match self.by.and_then(|encoding| Some((encoding, tool.lines()?))) {
             Some((encoding, lines)) => self.counted += lines.iter().fold(0, |sum, line| add_line(sum, line, encoding)),
             None => {
@@ -243,6 +261,21 @@ mod tests {
                 assert_eq!(counted(&body, by), A_MESSAGE + THE_REPLY + expected, "{by:?} {:.60}", content.to_string());
             }
         }
+    }
+
+    #[test]
+    fn messages_one_by_one_come_to_what_they_are_together() {
+        for body in [published(), published_with_tools()] {
+            let mut frame = body.clone();
+            frame["messages"] = json!([]);
+            let messages: Vec<String> = body["messages"].as_array().unwrap().iter().map(ToString::to_string).collect();
+            for by in [None, Some(Encoding::O200k)] {
+                let one_by_one: u64 = messages.iter().map(|message| count_message(message.as_bytes(), by)).sum();
+                let rounded = if by.is_none() { messages.len() as u64 } else { 0 };
+                assert!((one_by_one + counted(&frame, by)).abs_diff(counted(&body, by)) <= rounded, "{by:?}");
+            }
+        }
+        assert!((1..9).contains(&count_message(b"no message", None)));
     }
 
     #[test]

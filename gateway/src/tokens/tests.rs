@@ -39,6 +39,7 @@ fn round(model: &str, sent: Segments, outcome: Outcome) -> Round {
         estimated: false,
         cost: None,
         lowered: None,
+        context: None,
         tally: Some(Box::new(Tally::of(sent))),
         tool_calls: Vec::new(),
     }

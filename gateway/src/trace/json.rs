@@ -12,6 +12,7 @@ use toolgate_policies::gate::{Judged, Reason};
 use toolgate_tools::toolbox::Outcome;
 
 use super::{Refusal, Round, Run, ToolCall};
+use crate::fit::{Context, Shortened};
 
 impl Run {
     /// The trace as its reader gets it.
@@ -55,8 +56,33 @@ impl Round {
         if let Some(lowered) = self.lowered {
             round["output_limit"] = lowered.into();
         }
+        if let Some(context) = &self.context {
+            round["context"] = context_json(context);
+        }
         round
     }
+}
+
+fn context_json(context: &Context) -> Value {
+    let shortened = |short: &Shortened| json!({ "tool_call_id": short.call, "left_out": short.left_out });
+    let mut account = json!({
+        "window": context.window,
+        "reserve": context.reserve,
+        "safety": context.safety,
+        "budget": context.budget,
+        "prompt": context.prompt(),
+        "transcript": context.transcript,
+        "tools": context.tools,
+        "system": context.system,
+        "dropped_turns": context.dropped_turns,
+        "dropped_messages": context.dropped_messages,
+        "shortened": context.shortened.iter().map(shortened).collect::<Vec<_>>(),
+        "shortened_bytes": context.left_out(),
+    });
+    if context.is_guess {
+        account["assumed"] = true.into();
+    }
+    account
 }
 
 impl ToolCall {

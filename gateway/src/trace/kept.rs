@@ -9,6 +9,7 @@ use toolgate_config::store::Store;
 use toolgate_policies::gate::Judged;
 
 use super::{Round, Run, ToolCall, TraceId};
+use crate::fit::{Context, Shortened};
 
 /// How many runs are kept.
 const MOST_RUNS: usize = 10_000;
@@ -92,6 +93,10 @@ impl Run {
     fn size(&self) -> usize {
         let calls = self.rounds.iter().flat_map(|round| &round.tool_calls);
         let calls: usize = calls.map(|call| size_of::<ToolCall>() + call.arguments.len() + call.id.len() + call.tool.len()).sum();
+        let contexts = self.rounds.iter().filter_map(|round| round.context.as_ref());
+        let shortened =
+            |context: &Context| context.shortened.iter().map(|short| size_of::<Shortened>() + short.call.len()).sum::<usize>();
+        let contexts: usize = contexts.map(|context| size_of::<Context>() + shortened(context)).sum();
         let names = self.model.as_ref().map_or(0, |model| model.as_str().len());
         let user = self.caller.as_ref().and_then(|caller| caller.user.as_ref()).map_or(0, |user| user.len());
         let reason = self.status.words().1.map_or(0, str::len);
@@ -100,6 +105,7 @@ impl Run {
             + user
             + reason
             + calls
+            + contexts
             + self.rounds.len() * (size_of::<Round>() + 64)
             + self.gate.len() * size_of::<Judged>()
     }
@@ -246,6 +252,7 @@ mod tests {
             tally: None,
             cost: None,
             lowered: None,
+            context: None,
             tool_calls: vec![call],
         }
     }

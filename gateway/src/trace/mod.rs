@@ -22,6 +22,7 @@ use toolgate_tools::toolbox;
 pub use self::id::TraceId;
 pub use self::json::{ms, usd, verdict_json};
 pub use self::kept::Traces;
+use crate::fit::Context;
 use crate::talk::Truncation;
 use crate::targets::Target;
 use crate::tokens::Tally;
@@ -116,6 +117,8 @@ pub struct Round {
     pub cost: Option<NanoUsd>,
     /// The output limit that it was given, because the budgets had no room for more.
     pub lowered: Option<u64>,
+    /// What the model's window holds, where it had to be counted.
+    pub context: Option<Box<Context>>,
     /// The tool calls that it asked for.
     pub tool_calls: Vec<ToolCall>,
 }

@@ -236,6 +236,7 @@ fn opened(target: &Arc<Target>, attempt: u32, tally: Tally) -> Round {
         tally: Some(Box::new(tally)),
         cost: None,
         lowered: None,
+        context: None,
         took: Duration::ZERO,
         finish_reason: None,
         tool_calls: Vec::new(),

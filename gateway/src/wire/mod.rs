@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod chunk;
+pub mod content;
 pub mod finish;
 pub mod form;
 pub mod history;

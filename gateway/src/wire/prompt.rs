@@ -58,6 +58,15 @@ pub fn read<'p>(body: &'p [u8], mut take: impl FnMut(Part<'p>)) -> serde_json::R
     Ok(())
 }
 
+/// Gives each part of one message to `take`.
+///
+/// # Errors
+/// It is no message; nothing was taken.
+pub fn read_message<'p>(message: &'p [u8], mut take: impl FnMut(Part<'p>)) -> serde_json::Result<()> {
+    serde_json::from_slice::<Message<'p>>(message)?.read(&mut take);
+    Ok(())
+}
+
 #[derive(Deserialize)]
 struct Body<'b> {
     #[serde(borrow, default)]

@@ -94,6 +94,12 @@ impl Request {
         self.transcript.history.as_ref()
     }
 
+    /// How many bytes there are around the messages, as the caller sent it.
+    pub fn around(&self) -> usize {
+        let others = self.members.iter().filter(|(key, _)| !matches!(Place::of(key), Place::Messages));
+        others.map(|(key, value)| key.len() + value.len() + 2).sum()
+    }
+
     /// The request for one round: the caller's own with the model's name, the system text, the offered tools, and `messages` (the inside of the
     /// list) in place of its transcript. Their bytes are not copied.
     pub fn compose(&self, splice: &Splice<'_>, round: Round, messages: &[Bytes]) -> Vec<Bytes> {
