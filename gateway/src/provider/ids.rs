@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use ring::digest::{SHA256, digest as hash};
 
+use super::Stamp;
+
 /// Which ids a provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -37,6 +39,20 @@ impl Form {
             Self::Nine => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         }
     }
+}
+
+/// An id for a call whose provider gave none: no other call of any round has it.
+pub(super) fn made(stamp: Stamp, place: usize) -> String {
+    format!("call_{:016x}_{place}", stamp.seed)
+}
+
+/// Whether an id was [`made`] here, so that its provider does not know it.
+pub(super) fn is_made(id: &str) -> bool {
+    let seed_and_place = id.strip_prefix("call_").and_then(|rest| rest.split_once('_'));
+    seed_and_place.is_some_and(|(seed, place)| {
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        seed.len() == 16 && seed.bytes().all(is_hex) && !place.is_empty() && place.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// SHA-256.
@@ -73,6 +89,25 @@ mod tests {
                 assert_eq!(sent, fit(id, form), "the same in every round");
             }
             assert_ne!(fit(&long('a'), form), fit(&long('b'), form), "two stay two");
+        }
+    }
+
+    #[test]
+    fn what_was_made_here_is_known_again() {
+        for seed in [0, 7, u64::MAX] {
+            assert!(is_made(&made(Stamp { created: 1, seed }, 12)));
+        }
+        assert_ne!(made(Stamp { created: 1, seed: 7 }, 0), made(Stamp { created: 1, seed: 8 }, 0));
+        for other in [
+            "",
+            "call_",
+            "call_1",
+            "call_1_0",
+            "call_aB3dEfGhIjKlMnOpQrStUvWx",
+            "call_000000000000000g_0",
+            "call_0000000000000007_",
+        ] {
+            assert!(!is_made(other), "{other}");
         }
     }
 

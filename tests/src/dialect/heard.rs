@@ -223,8 +223,8 @@ fn told(parts: &[Value]) -> Vec<Value> {
     let mut rest = Vec::new();
     for part in parts {
         if let Some(result) = part.get("functionResponse") {
-            // The result is an object there; a text is its only member.
-            let inner = match result["response"].as_object().map(|only| (only.len(), only.values().next())) {
+            // The result is an object there; a text is its only member, by the name of `result`.
+            let inner = match result["response"].as_object().map(|only| (only.len(), only.get("result"))) {
                 Some((1, Some(Value::String(text)))) => json!(text),
                 _ => json!(result["response"].to_string()),
             };

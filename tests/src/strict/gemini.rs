@@ -181,7 +181,8 @@ fn about_schema(schema: &Value, place: &str) -> Option<String> {
 fn about_words(schema: &Value, kind: &str, place: &str) -> Option<String> {
     let place = format!("* GenerateContentRequest.{place}");
     let empty = schema.get("properties").is_none_or(|inner| inner.as_object().is_none_or(serde_json::Map::is_empty));
-    if kind == "OBJECT" && empty {
+    // Inside of others an object may be left open; the arguments themselves may not.
+    if kind == "OBJECT" && empty && place.ends_with(".parameters") {
         return Some(format!("{place}.properties: should be non-empty for OBJECT type"));
     }
     if kind != "OBJECT" && schema.get("properties").is_some() {
@@ -256,7 +257,10 @@ fn about_contents(body: &Value, told: &Told) -> Option<String> {
                     .to_owned(),
             );
         }
-        if at > 0 && contents[at - 1]["role"] == turn["role"] {
+        // What a user says after the results of tools has no other place than behind them.
+        let follows_results =
+            at > 0 && list(&contents[at - 1], "parts").iter().any(|part| part.get("functionResponse").is_some());
+        if at > 0 && !follows_results && contents[at - 1]["role"] == turn["role"] {
             return Some("Please ensure that multiturn requests alternate between user and model.".to_owned());
         }
         open = calls;

@@ -2,9 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::super::{Stamp, chunks};
+use super::super::{Stamp, chunks, ids};
 use super::read::{self, Answer, Candidate, End, Said};
-use super::stream::call_id;
 use crate::wire::object::{push_quoted, quoted};
 
 /// The completion. `None`: the body is no answer.
@@ -60,7 +59,7 @@ fn choice(at: usize, candidate: &Candidate<'_>, signer: &str, stamp: Stamp, call
             Said::Picture(url) => message.pictures.push(read::picture(&url)),
             Said::Call(call) => {
                 let own = call.id().into_owned();
-                let made = if own.is_empty() { call_id(stamp, *calls) } else { own };
+                let made = if own.is_empty() { ids::made(stamp, *calls) } else { own };
                 *calls += 1;
                 message.calls.push(chunks::call(None, &made, call.name(), call.arguments()));
                 id = Some(made);

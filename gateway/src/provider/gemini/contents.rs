@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::super::Unsupported;
 use super::super::canon::{Call, Message, Part, Parts, Role, is_object, says_something, text, unreadable};
+use super::super::ids::is_made;
 use super::super::thoughts::Thought;
 use super::media;
 use super::model::Model;
@@ -247,8 +248,9 @@ fn response(texts: &Parts<'_>, out: &mut String) {
     }
 }
 
+/// An id that the API itself gave, or that it may learn of another's call. It never heard of those that were made here.
 fn identify(id: &str, out: &mut String) {
-    if !id.is_empty() {
+    if !id.is_empty() && !is_made(id) {
         out.push_str(r#""id":"#);
         push_quoted(out, id);
         out.push(',');

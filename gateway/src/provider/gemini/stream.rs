@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use toolgate_config::provider::Provider;
 
 use super::super::chunks::{self, Chunks, end_mark};
-use super::super::{Stamp, signer};
+use super::super::{Stamp, ids, signer};
 use super::read::{self, Answer, Candidate, End, Part, Said};
 use crate::wire::object::{place, quoted};
 use crate::wire::sse::Event;
@@ -166,7 +166,7 @@ impl Writer<'_> {
                 });
             }
             Said::Call(call) => {
-                let made = call.id().is_empty().then(|| call_id(self.stamp, *self.calls));
+                let made = call.id().is_empty().then(|| ids::made(self.stamp, *self.calls));
                 let id = made.unwrap_or_else(|| call.id().into_owned());
                 let text = chunks::call(Some(self.choice.calls), &id, call.name(), call.arguments());
                 *self.calls += 1;
@@ -213,9 +213,4 @@ fn put_details(detail: &str, out: &mut bytes::BytesMut) {
     out.put_slice(br#""reasoning_details":["#);
     out.put_slice(detail.as_bytes());
     out.put_u8(b']');
-}
-
-/// An id for a call that came without one: no other call of any round has it.
-pub(super) fn call_id(stamp: Stamp, place: usize) -> String {
-    format!("call_{:016x}_{place}", stamp.seed)
 }

@@ -97,6 +97,19 @@ fn case_17_a_picture_beside_a_result_leaves_the_count_alone() {
 }
 
 #[test]
+fn an_id_that_was_made_here_stays_here() {
+    for (id, expected) in [("call_00000000000000ff_0", json!(null)), ("own-1", json!("own-1"))] {
+        let request = json!({ "messages": [
+            { "role": "assistant", "tool_calls": [{ "id": id, "function": { "name": "t", "arguments": "{}" } }] },
+            { "role": "tool", "tool_call_id": id, "content": "ok" }
+        ] });
+        let sent = body("gemini-2.5-flash", &request).unwrap();
+        assert_eq!(sent["contents"][1]["parts"][0]["functionCall"]["id"], expected);
+        assert_eq!(sent["contents"][2]["parts"][0]["functionResponse"]["id"], expected);
+    }
+}
+
+#[test]
 fn case_19_every_empty_content_is_taken() {
     for content in [Some(json!("")), Some(json!(null)), None, Some(json!([])), Some(json!([{ "type": "text", "text": "" }]))] {
         let mut turn =

@@ -6,9 +6,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-use super::super::Stamp;
 use super::super::chunks::{self, Chunks, end_mark};
-use super::read::{Line, Message, answer_id, call_id};
+use super::super::{Stamp, ids};
+use super::read::{Line, Message, answer_id};
 use crate::wire::sse::{Event, LONGEST_EVENT, TooLong};
 
 /// A stream of lines under way.
@@ -119,7 +119,7 @@ impl Stream {
             }
         }
         for (name, arguments) in message.calls() {
-            let call = chunks::call(Some(self.calls), &call_id(self.stamp, self.calls), &name, &arguments);
+            let call = chunks::call(Some(self.calls), &ids::made(self.stamp, self.calls), &name, &arguments);
             self.calls += 1;
             ready.push_back(chunks.delta(0, !self.has_role, |out| {
                 out.put_slice(br#""tool_calls":["#);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::canon::says_something;
-use super::super::{Stamp, chunks};
+use super::super::{Stamp, chunks, ids};
 use crate::wire::object::as_str;
 
 /// An answer, or a line of one.
@@ -102,11 +102,6 @@ impl Line<'_> {
     }
 }
 
-/// An id for a call: Ollama has none, or none that it wants back.
-pub(super) fn call_id(stamp: Stamp, place: usize) -> String {
-    format!("call_{:016x}_{place}", stamp.seed)
-}
-
 /// The id of an answer, raw.
 pub(super) fn answer_id(stamp: Stamp) -> String {
     format!("\"chatcmpl-{:016x}\"", stamp.seed)
@@ -119,7 +114,7 @@ pub(super) fn completion(body: &[u8], stamp: Stamp) -> Option<String> {
     let calls: Vec<String> = message
         .calls()
         .enumerate()
-        .map(|(at, (name, arguments))| chunks::call(None, &call_id(stamp, at), &name, &arguments))
+        .map(|(at, (name, arguments))| chunks::call(None, &ids::made(stamp, at), &name, &arguments))
         .collect();
     let content = message.content().map_or(if calls.is_empty() { "\"\"" } else { "null" }, RawValue::get);
     let thinking = message.thinking().map(|text| format!(r#","reasoning_content":{}"#, text.get())).unwrap_or_default();
