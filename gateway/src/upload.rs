@@ -196,7 +196,10 @@ impl Flow {
         if self.received > self.bounds.most {
             return Err(Failure::BodyTooLarge(self.bounds.most));
         }
-        self.form.feed(bytes, &mut |piece| self.pieces.push_back(piece)).map_err(failure)
+        self.form.feed(bytes, &mut |piece| self.pieces.push_back(piece)).map_err(failure)?;
+        // Whoever knows the length does not ask for more after it; what is not whole must show before the last of it is gone.
+        self.is_over = self.incoming.is_end_stream();
+        if self.is_over { self.form.end().map_err(failure) } else { Ok(()) }
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, BrokenOff>>> {
@@ -245,7 +248,7 @@ impl Source for Feed {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let mut flow = self.flow.lock();
         let piece = ready!(flow.poll_piece(cx));
-        if piece.is_none() {
+        if flow.is_over && flow.pieces.is_empty() && flow.spool.is_none() {
             self.tokens.store(made::heard(flow.received as u64), Ordering::Relaxed);
         }
         Poll::Ready(piece.map(|piece| {

@@ -375,6 +375,8 @@ pub struct Got {
     pub answer: Option<Value>,
     /// The JSON body, matched.
     pub body: Option<Value>,
+    /// It breaks off, as what is no stream of events must where it cannot go on.
+    pub broken: bool,
     /// The error: of the body, or of the stream's last event.
     pub error: Option<Value>,
     /// `status`, `reason`, `rounds`, `tool_calls`, `cost_usd`: the headers of a plain answer, the trace of a streamed one.
