@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use toolgate_config::Config;
 use toolgate_config::provider::Provider;
 use toolgate_tools::bound;
-use toolgate_tools::net::AnswerBody;
+use toolgate_tools::net::{AnswerBody, NetError};
 
 use super::record::Recording;
 use super::screen::Screen;
@@ -23,7 +23,7 @@ use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, WHOLE, net_failure};
 use crate::wire::reply::NoReply;
-use crate::wire::sse::Event;
+use crate::wire::sse::{Event, LONGEST_EVENT};
 use crate::wire::{Finish, Reply};
 
 /// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
@@ -38,6 +38,9 @@ pub(super) const AFTER_THE_END: Duration = Duration::from_millis(500);
 /// How much may wait for a slow caller before no more is read.
 pub(super) const MOST_WAITING: usize = 64 * 1024;
 
+/// How much may come between two events, in bytes: more than the longest event, and more comments than anybody sends in good faith.
+const LONGEST_SILENCE: usize = 2 * LONGEST_EVENT;
+
 /// How much of a finish reason that nobody knows is kept, in bytes.
 const LONGEST_REASON: usize = 64;
 
@@ -47,12 +50,16 @@ pub(super) type Failed = (Failure, Outcome);
 /// Reads a plain answer.
 pub(super) async fn read(provider: &Provider, body: AnswerBody, stamp: Stamp, by: Instant) -> Result<Reply, Failed> {
     let whole = tokio::time::timeout_at(by, body.whole(LONGEST_REPLY, provider.idle_timeout));
-    let late = || (Failure::UpstreamTimeout(WHOLE), Outcome::Timeout);
-    let body = whole.await.map_err(|_| late())?.map_err(net_failure)?;
+    let body = whole.await.map_err(|_| too_late())?.map_err(net_failure)?;
     Reply::parse(provider::decode(provider, body.clone(), stamp)).map_err(|no_reply| match no_reply {
         NoReply::Garbage => (Failure::Upstream("the provider's answer is no chat completion".to_owned()), Outcome::ServerError),
         NoReply::Error => inside(provider, &body),
     })
+}
+
+/// The time of the whole request was over first.
+fn too_late() -> Failed {
+    (Failure::UpstreamTimeout(WHOLE), Outcome::Timeout)
 }
 
 /// What a plain answer says, and what it used.
@@ -101,11 +108,14 @@ pub(super) struct Hearing {
     config: Arc<Config>,
     /// How much came while chunks were held back, in bytes: they keep what they came in.
     held: usize,
+    /// How much came since the last event, in bytes.
+    silent: usize,
+    has_begun: bool,
 }
 
 impl Hearing {
     pub(super) fn new(kind: Kind, config: Arc<Config>) -> Self {
-        Self { listening: Listening::new(kind), config, held: 0 }
+        Self { listening: Listening::new(kind), config, held: 0, silent: 0, has_begun: false }
     }
 
     /// Hears a stream to its end, showing what may be shown as it comes.
@@ -115,7 +125,7 @@ impl Hearing {
         screen: &mut Screen,
         record: &mut Recording,
     ) -> Result<(), Failed> {
-        let Answering { provider, mut body, stamp, .. } = answering;
+        let Answering { provider, mut body, stamp, begin_by, .. } = answering;
         let mut decoder = Decoder::new(&provider, stamp);
         let mut over = None;
         if let Some(round) = record.run.rounds.last_mut()
@@ -127,7 +137,13 @@ impl Hearing {
             if self.listening.is_over() {
                 over.get_or_insert_with(Instant::now);
             }
-            let idle = over.map_or(provider.idle_timeout, |over: Instant| AFTER_THE_END.saturating_sub(over.elapsed()));
+            let late = !self.has_begun && Instant::now() >= begin_by;
+            let idle = match over {
+                Some(over) => AFTER_THE_END.saturating_sub(over.elapsed()),
+                None if late => return Err(too_late()),
+                None if self.has_begun => provider.idle_timeout,
+                None => provider.idle_timeout.min(begin_by.saturating_duration_since(Instant::now())),
+            };
             if idle.is_zero() {
                 break;
             }
@@ -142,7 +158,9 @@ impl Hearing {
             let bytes = match next {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => break,
-                Err(_) if self.listening.is_over() => break,
+                // All was said: that the connection broke after it takes nothing of it back.
+                Err(_) if self.listening.is_over() || !self.listening.is_cut() => break,
+                Err(NetError::IdleTimeout) if !self.has_begun && Instant::now() >= begin_by => return Err(too_late()),
                 Err(error) => return Err(net_failure(error)),
             };
             self.take(&mut decoder, bytes, &provider, screen, record)?;
@@ -154,6 +172,11 @@ impl Hearing {
             self.hear_event(event, &provider, screen, record)?;
         }
         Ok(())
+    }
+
+    /// Whether the stream has said anything yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
     /// One event of a stream that is whole already.
@@ -195,8 +218,10 @@ impl Hearing {
             |what: &str| (Failure::Upstream(format!("the provider's stream holds {what} without end")), Outcome::ServerError);
         let length = bytes.len();
         decoder.feed(bytes).map_err(|_| endless("an event"))?;
+        self.silent += length;
         let heard = loop {
             let Some(event) = decoder.next_event() else { break Ok(()) };
+            (self.silent, self.has_begun) = (0, true);
             if let Err(failed) = self.hear_event(event, provider, screen, record) {
                 break Err(failed);
             }
@@ -205,6 +230,9 @@ impl Hearing {
         self.held = if self.listening.holds() { self.held + length } else { 0 };
         if self.held + self.listening.kept() > LONGEST_REPLY {
             return Err(endless("a round"));
+        }
+        if self.silent > LONGEST_SILENCE {
+            return Err(endless("nothing"));
         }
         record.run.first_byte.get_or_insert(record.began().elapsed());
         heard

@@ -332,8 +332,11 @@ impl<'r> Run<'r> {
         let mut hearing = self.hearing(round);
         let asked = answering.asked;
         let heard = hearing.listen(answering, &mut self.screen, self.record).await;
-        hearing::settled(self.gateway, self.record, asked, heard).await?;
-        self.heard(hearing).await
+        match hearing::settled(self.gateway, self.record, asked, heard).await {
+            Ok(()) => self.heard(hearing).await,
+            Err(failure) if hearing.has_begun() => Err(failure),
+            Err(failure) => self.out_of_time(failure),
+        }
     }
 
     async fn heard(&mut self, hearing: Hearing) -> Result<(), Failure> {

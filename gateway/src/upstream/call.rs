@@ -140,6 +140,7 @@ impl Ask<'_> {
             content_type,
             body: answer.body,
             asked,
+            begin_by: self.begin_by,
             stamp: stamp(),
         })
     }

@@ -116,6 +116,8 @@ pub struct Answering {
     pub body: AnswerBody,
     /// When it was asked.
     pub asked: Instant,
+    /// Until when it must have said something.
+    pub begin_by: Instant,
     /// With what its parts are stamped where the provider says nothing.
     pub stamp: Stamp,
 }
