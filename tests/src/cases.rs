@@ -43,7 +43,7 @@ pub enum Stores {
 const SHARED_ARE_THERE: bool = true;
 
 /// The dialects that this version speaks.
-const IS_SPOKEN: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Mistral];
+const IS_SPOKEN: [Dialect; 5] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama, Dialect::Mistral];
 
 impl Stores {
     /// What is about money is played with both; everything else with a gateway's own.
