@@ -80,6 +80,7 @@ pub(super) async fn answer_of(mut reply: Reply, gateway: &Gateway, record: &mut 
         // Only a round that goes on needs its text again.
         content: if calls.is_empty() { None } else { reply.content().map(str::to_owned) },
         has_text: reply.has_text,
+        thoughts: if calls.is_empty() { None } else { reply.thoughts().map(str::to_owned) },
         is_cut: calls.is_cut(),
         calls: calls.finish(round),
         finish: Finish::from_raw(reply.finish()),

@@ -9,6 +9,7 @@ use super::Answer;
 use crate::tokens::{Tally, Used};
 use crate::wire::chunk::NoChunk;
 use crate::wire::sse::Event;
+use crate::wire::thoughts::Thoughts;
 use crate::wire::{CallParts, Chunk, Finish};
 
 /// A round that is coming in.
@@ -18,6 +19,7 @@ pub struct Listening {
     calls: CallParts,
     /// The inside of the text's JSON string, kept only where a later round may need it.
     content: Option<String>,
+    thoughts: Thoughts,
     characters: usize,
     finish: Finish,
     left: Leftover,
@@ -88,6 +90,7 @@ impl Listening {
             showing,
             calls: CallParts::default(),
             content: (kind != Kind::Open).then(String::new),
+            thoughts: Thoughts::default(),
             characters: 0,
             finish: Finish::default(),
             left: Leftover::default(),
@@ -141,7 +144,10 @@ impl Listening {
 
     /// How much is kept until the round ends, in bytes, but for the contents of chunks that are held back.
     pub fn kept(&self) -> usize {
-        self.left.held.len() * size_of::<Chunk>() + self.content.as_ref().map_or(0, String::len) + self.calls.bytes()
+        self.left.held.len() * size_of::<Chunk>()
+            + self.content.as_ref().map_or(0, String::len)
+            + self.thoughts.bytes()
+            + self.calls.bytes()
     }
 
     /// Whether a stream that has ended was cut: neither an end mark nor a finish reason came, or nothing but them.
@@ -165,6 +171,7 @@ impl Listening {
         let answer = Answer {
             content,
             has_text: self.characters > 0,
+            thoughts: self.thoughts.finish(),
             is_cut: self.calls.is_cut(),
             finish: self.finish,
             usage: used.usage,
@@ -227,6 +234,9 @@ impl Listening {
 
     fn note_content(&mut self, chunk: &Chunk) {
         self.characters += chunk.characters;
+        if self.content.is_some() {
+            chunk.thoughts().into_iter().for_each(|thoughts| self.thoughts.add(thoughts));
+        }
         let Some(text) = chunk.content() else { return };
         if let (Some(content), Some(inner)) = (&mut self.content, text.strip_prefix('"').and_then(|text| text.strip_suffix('"')))
         {

@@ -48,6 +48,8 @@ pub struct Answer {
     pub content: Option<String>,
     /// It says anything.
     pub has_text: bool,
+    /// Thoughts that its provider must get back, as a raw JSON list.
+    pub thoughts: Option<String>,
     /// The calls that it asks for.
     pub calls: Vec<Call>,
     /// The last call stops in the middle of its arguments.
@@ -342,7 +344,8 @@ impl Talk {
     }
 
     fn plan(&mut self, answer: Answer) {
-        self.added.push(message::assistant(answer.content.as_deref().filter(|_| answer.has_text), &answer.calls));
+        let content = answer.content.as_deref().filter(|_| answer.has_text);
+        self.added.push(message::assistant(content, answer.thoughts.as_deref(), &answer.calls));
         self.rounds += 1;
         let plan = |call: Call| {
             let barred = if self.repeats.would_repeat(&call) {

@@ -56,6 +56,7 @@ impl Says {
         Answer {
             content: Some(Value::from(self.words.as_str()).to_string()),
             has_text: !self.words.is_empty(),
+            thoughts: None,
             calls: self.calls.iter().enumerate().map(call).collect(),
             is_cut: self.is_cut,
             finish: self.finish,
@@ -392,6 +393,15 @@ fn tools_that_take_too_long_leave_the_closing_call() {
     talk.heard(words("F").answer(1)).unwrap();
     let Turn::Done(ending) = talk.turn(LIMITS.max_time) else { panic!("not over") };
     assert_eq!(ending, Ending { truncated: Some(Truncation::MaxTime), words: Words::AsTheyAre });
+}
+
+#[test]
+fn case_22_thoughts_beside_calls_are_kept_for_the_model_that_had_them() {
+    let mut talk = Talk::new(LIMITS, true);
+    let thoughts = r#"[{"text":"T","signature":"S","signer":"aa"}]"#;
+    talk.heard(Answer { thoughts: Some(thoughts.to_owned()), ..calls(&["clock"]).answer(0) }).unwrap();
+    let turn = &talk.added()[0];
+    assert!(turn.contains(&format!(r#","reasoning_details":{thoughts},"tool_calls":["#)), "{turn}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub struct Chunk {
     usage: Option<Range<usize>>,
     role: Option<Range<usize>>,
     content: Option<Range<usize>>,
+    thoughts: Option<Range<usize>>,
     finish: Option<Range<usize>>,
     /// Which of several answers it belongs to.
     index: u32,
@@ -108,6 +109,7 @@ impl Chunk {
             usage: raw.usage.map(|usage| range_of(&payload, usage.get())),
             role: place(delta.and_then(|delta| delta.role)),
             content: place(content),
+            thoughts: place(delta.and_then(|delta| delta.reasoning_details)),
             finish: place(choice.and_then(|choice| choice.finish_reason)),
             index: choice.and_then(|choice| choice.index).unwrap_or(0),
             characters: content.map_or(0, characters),
@@ -126,6 +128,11 @@ impl Chunk {
     /// The text as a raw JSON value, a string but for providers that send parts.
     pub fn content(&self) -> Option<&str> {
         self.text(self.content.as_ref())
+    }
+
+    /// Thoughts that the provider must get back, as a raw JSON list.
+    pub fn thoughts(&self) -> Option<&str> {
+        self.text(self.thoughts.as_ref())
     }
 
     /// The reason why the round ends, raw and with its quotes.
@@ -298,6 +305,8 @@ struct Delta<'a> {
     reasoning_content: Option<&'a RawValue>,
     #[serde(borrow, default)]
     reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
     #[serde(borrow, default)]

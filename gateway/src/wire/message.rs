@@ -4,12 +4,16 @@ use toolgate_tools::toolbox::Call;
 
 use super::object::{push_quoted, quoted};
 
-/// A model's turn that asks for tools. Arguments that were no JSON go on as `{}`: a provider refuses every later request over a history
+/// A model's turn that asks for tools: what it said, a raw JSON value, and its thoughts, a raw list. Arguments that were no JSON go on as `{}`: a provider refuses every later request over a history
 /// that it cannot parse.
-pub fn assistant(content: Option<&str>, calls: &[Call]) -> String {
-    let mut text = String::with_capacity(64 + calls.len() * 160);
+pub fn assistant(content: Option<&str>, thoughts: Option<&str>, calls: &[Call]) -> String {
+    let mut text = String::with_capacity(64 + thoughts.map_or(0, str::len) + calls.len() * 160);
     text.push_str(r#"{"role":"assistant","content":"#);
     text.push_str(content.unwrap_or("null"));
+    if let Some(thoughts) = thoughts {
+        text.push_str(r#","reasoning_details":"#);
+        text.push_str(thoughts);
+    }
     text.push_str(r#","tool_calls":["#);
     for (at, call) in calls.iter().enumerate() {
         text.push_str(if at == 0 { r#"{"id":"# } else { r#",{"id":"# });

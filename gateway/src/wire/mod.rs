@@ -19,6 +19,7 @@ pub mod request;
 mod said;
 mod scan;
 pub mod sse;
+pub mod thoughts;
 pub mod usage;
 
 pub use call::CallParts;

@@ -21,6 +21,7 @@ pub struct Reply {
     model: Option<Range<usize>>,
     usage: Option<Range<usize>>,
     content: Option<Range<usize>>,
+    thoughts: Option<Range<usize>>,
     finish: Option<Range<usize>>,
     /// Whether the first choice says anything.
     pub has_text: bool,
@@ -72,6 +73,7 @@ impl Reply {
             model: raw.model.map(|model| object::range_of(&body, model.get())),
             usage: place(raw.usage),
             content: place(content),
+            thoughts: place(message.and_then(|message| message.reasoning_details)),
             finish: place(choice.finish_reason),
             has_text: content.is_some_and(says_something),
             calls,
@@ -82,6 +84,11 @@ impl Reply {
     /// The text as a raw JSON value.
     pub fn content(&self) -> Option<&str> {
         self.text(self.content.as_ref())
+    }
+
+    /// Thoughts that the provider must get back, as a raw JSON list.
+    pub fn thoughts(&self) -> Option<&str> {
+        self.text(self.thoughts.as_ref())
     }
 
     /// The reason why it ends, raw and with its quotes.
@@ -174,6 +181,7 @@ impl Reply {
             model: self.model.clone(),
             usage: self.usage.clone(),
             content: self.content.clone(),
+            thoughts: self.thoughts.clone(),
             finish: self.finish.clone(),
             has_text: self.has_text,
             calls: CallParts::default(),
@@ -226,6 +234,8 @@ struct Message<'a> {
     reasoning_content: Option<&'a RawValue>,
     #[serde(borrow, default)]
     reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
     #[serde(borrow, default)]

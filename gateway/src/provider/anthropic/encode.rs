@@ -12,7 +12,7 @@ use super::parts::unsupported;
 use super::path;
 use super::thinking::{Circumstances, Thinking};
 use super::tools::{self, Choice};
-use super::turns::Transcript;
+use super::turns::{Stay, Transcript};
 use crate::targets::Target;
 use crate::wire::object::{self, Edit, Members, as_str, push_quoted};
 
@@ -26,8 +26,12 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     let asked = Asked::read(&members)?;
     let model = Generation::of(&target.upstream_model);
     let signer = signer(&target.provider);
-    let own = Some(signer.as_str()).filter(|_| !asked.forbids_thinking());
-    let transcript = asked.messages.map(|messages| Transcript::read(messages, own)).transpose()?.unwrap_or_default();
+    let stay = match () {
+        () if asked.forbids_thinking() => Stay::None,
+        () if model.binds_thoughts() => Stay::OfThisTurn(&signer),
+        () => Stay::All(&signer),
+    };
+    let transcript = asked.messages.map(|messages| Transcript::read(messages, stay)).transpose()?.unwrap_or_default();
     let mut out = Body::with_capacity(whole.len() + whole.len() / 4 + 256);
     asked.model.into_iter().for_each(|model| out.member("model", model.get()));
     let most = asked.output_limit();
@@ -39,8 +43,8 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     out.list("messages", &transcript.render());
     let choice = asked.write_tools(&transcript, model, &mut out)?;
     let most = most.map_or(usual.as_str(), RawValue::get).parse().unwrap_or(USUAL_OUTPUT);
-    let is_impossible = choice.is_forced() || transcript.is_without_thoughts();
-    let thinking = asked.thinking(Circumstances { model, most, is_impossible })?;
+    let (is_forced, began_without) = (choice.is_forced(), transcript.began_without_thoughts());
+    let thinking = asked.thinking(Circumstances { model, most, is_forced, began_without })?;
     asked.write_output(&thinking, model, &mut out)?;
     asked.write_sampling(&thinking, model, &mut out)?;
     asked.write_rest(stream, &mut out)?;
@@ -156,9 +160,13 @@ impl<'a> Asked<'a> {
     /// The provider's own member is obeyed before what is made of an effort.
     fn thinking(&self, around: Circumstances) -> Result<Thinking, Unsupported> {
         if let Some(own) = self.thinking {
-            let is_asked = matches!(kind_of(own).as_deref(), Some("enabled" | "adaptive"));
-            let mode = (!(is_asked && around.is_impossible)).then(|| own.get().to_owned());
-            return Ok(Thinking { is_asked: is_asked && mode.is_some(), mode, ..Thinking::default() });
+            let (is_asked, is_impossible) = match kind_of(own).as_deref() {
+                Some("enabled") => (true, around.is_forced || around.began_without),
+                Some("adaptive") => (true, around.is_forced),
+                _ => (false, false),
+            };
+            let mode = (!is_impossible).then(|| own.get().to_owned());
+            return Ok(Thinking { is_asked: is_asked && !is_impossible, mode, ..Thinking::default() });
         }
         let Some(effort) = self.reasoning_effort else { return Ok(Thinking::default()) };
         Thinking::with_effort(&as_str(effort).unwrap_or_default(), around)

@@ -103,6 +103,14 @@ impl Generation {
         }
     }
 
+    /// Whether its thoughts are bound to all that stood before them: one of an earlier turn is refused when anything there has changed.
+    pub(super) fn binds_thoughts(self) -> bool {
+        match self.family {
+            Family::Fable => self.is_from((5, 1)),
+            Family::Opus | Family::Sonnet | Family::Haiku | Family::Other => self.is_from((5, 5)),
+        }
+    }
+
     /// Whether its answer can be held to a schema.
     pub(super) fn keeps_to_schemas(self) -> bool {
         self.version.is_none() || self.is_from((4, 5)) || (self.family == Family::Opus && self.is_from((4, 1)))

@@ -24,14 +24,16 @@ pub(super) struct Circumstances {
     pub(super) model: Generation,
     /// How long the answer may be, in tokens.
     pub(super) most: u64,
-    /// A call of a tool is forced, or the history's last turn has calls and no thoughts: the API refuses thinking with either.
-    pub(super) is_impossible: bool,
+    /// A call of a tool is forced: the API refuses thinking beside that.
+    pub(super) is_forced: bool,
+    /// What is to be gone on with began without a thought: a budget for thinking is refused then.
+    pub(super) began_without: bool,
 }
 
 impl Thinking {
     /// From `reasoning_effort`.
     pub(super) fn with_effort(word: &str, around: Circumstances) -> Result<Self, Unsupported> {
-        let Circumstances { model, most, is_impossible } = around;
+        let Circumstances { model, most, is_forced, began_without } = around;
         let effort = Effort::of(word).ok_or_else(|| {
             unsupported("reasoning_effort", "must be `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`")
         })?;
@@ -40,7 +42,7 @@ impl Thinking {
         }
         match model.thinks() {
             Thinks::Never => Err(unsupported("reasoning_effort", "asks a model to think that does not")),
-            Thinks::Within if is_impossible || most <= LEAST_BUDGET => Ok(Self::default()),
+            Thinks::Within if is_forced || began_without || most <= LEAST_BUDGET => Ok(Self::default()),
             Thinks::Within => {
                 let budget = effort.budget().min((most / 2).max(LEAST_BUDGET));
                 let mode = Some(format!(r#"{{"type":"enabled","budget_tokens":{budget}}}"#));
@@ -50,7 +52,7 @@ impl Thinking {
                 let effort = Some(effort.word(model));
                 // Those that leave their thoughts out unless asked for them are asked.
                 let shown = if model.samples_by_itself() { r#","display":"summarized""# } else { "" };
-                let mode = (!is_impossible).then(|| format!(r#"{{"type":"adaptive"{shown}}}"#));
+                let mode = (!is_forced).then(|| format!(r#"{{"type":"adaptive"{shown}}}"#));
                 Ok(Self { is_asked: mode.is_some(), mode, effort })
             }
         }
@@ -115,8 +117,10 @@ impl Effort {
 mod tests {
     use super::*;
 
-    fn shown(name: &str, word: &str, most: u64, is_impossible: bool) -> String {
-        let around = Circumstances { model: Generation::of(name), most, is_impossible };
+    const FREE: (bool, bool) = (false, false);
+
+    fn shown(name: &str, word: &str, most: u64, (is_forced, began_without): (bool, bool)) -> String {
+        let around = Circumstances { model: Generation::of(name), most, is_forced, began_without };
         match Thinking::with_effort(word, around) {
             Ok(Thinking { mode, effort, .. }) => format!("{} {}", mode.as_deref().unwrap_or("-"), effort.unwrap_or("-")),
             Err(unsupported) => unsupported.field.to_owned(),
@@ -146,7 +150,7 @@ mod tests {
             ("claude-sonnet-4-5", "huge", 4096, "reasoning_effort".to_owned()),
         ];
         for (name, word, most, expected) in table {
-            assert_eq!(shown(name, word, most, false), expected, "{name} {word} {most}");
+            assert_eq!(shown(name, word, most, FREE), expected, "{name} {word} {most}");
         }
     }
 
@@ -154,7 +158,7 @@ mod tests {
     fn a_budget_is_always_less_than_the_answer_may_be_long() {
         for most in [1025, 1500, 2047, 2048, 2049, 4096, 200_000] {
             for word in ["minimal", "low", "medium", "high", "xhigh", "max"] {
-                let shown = shown("claude-sonnet-4-5", word, most, false);
+                let shown = shown("claude-sonnet-4-5", word, most, FREE);
                 let budget: u64 = shown.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
                 assert!((LEAST_BUDGET..most).contains(&budget), "{word} {most}: {budget}");
             }
@@ -163,7 +167,11 @@ mod tests {
 
     #[test]
     fn where_the_api_refuses_thinking_it_is_not_asked_for() {
-        assert_eq!(shown("claude-sonnet-4-5", "high", 64_000, true), "- -");
-        assert_eq!(shown("claude-sonnet-5", "high", 64_000, true), "- high");
+        let adaptive = r#"{"type":"adaptive"} high"#;
+        let table = [((true, false), "- -", "- high"), ((false, true), "- -", adaptive), ((true, true), "- -", "- high")];
+        for (around, within, as_it_sees_fit) in table {
+            assert_eq!(shown("claude-sonnet-4-5", "high", 64_000, around), within, "{around:?}");
+            assert_eq!(shown("claude-opus-4-6", "high", 64_000, around), as_it_sees_fit, "{around:?}");
+        }
     }
 }

@@ -96,8 +96,10 @@ pub(super) fn of_history(called: &[String]) -> String {
 /// What a request wants done about its tools.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Nothing in particular.
+    /// Nothing is said.
     Free,
+    /// Whatever the model likes.
+    Auto,
     /// Anthropic's own form of it.
     None,
     /// A call of any tool, or of the one that is named: its raw name.
@@ -111,7 +113,7 @@ impl Choice {
         let Some(raw) = raw else { return Ok(Self::Free) };
         if let Some(word) = as_str(raw) {
             return match &*word {
-                "auto" => Ok(Self::Free),
+                "auto" => Ok(Self::Auto),
                 "none" => Ok(Self::None),
                 "required" => Ok(Self::Forced(None)),
                 _ => Err(unsupported("tool_choice", "must be `auto`, `none`, `required` or one function")),
@@ -139,7 +141,7 @@ impl Choice {
         let alone = if one_at_a_time { r#","disable_parallel_tool_use":true"# } else { "" };
         match self {
             Self::Free if !one_at_a_time => None,
-            Self::Free => Some(format!(r#"{{"type":"auto"{alone}}}"#)),
+            Self::Free | Self::Auto => Some(format!(r#"{{"type":"auto"{alone}}}"#)),
             Self::None => Some(r#"{"type":"none"}"#.to_owned()),
             Self::Forced(None) => Some(format!(r#"{{"type":"any"{alone}}}"#)),
             Self::Forced(Some(name)) => Some(format!(r#"{{"type":"tool","name":{name}{alone}}}"#)),
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn each_choice_has_its_form() {
         let table = [
-            ("\"auto\"", false, None),
+            ("\"auto\"", false, Some(r#"{"type":"auto"}"#)),
             ("\"auto\"", true, Some(r#"{"type":"auto","disable_parallel_tool_use":true}"#)),
             ("\"none\"", true, Some(r#"{"type":"none"}"#)),
             ("\"required\"", false, Some(r#"{"type":"any"}"#)),

@@ -12,6 +12,9 @@ use super::super::thoughts::{self, Thought};
 use super::parts::{self, Of, push, unsupported};
 use crate::wire::object::{as_str, push_quoted};
 
+/// What a call is sent as that named no function: its model has been told that there is none.
+const NAMELESS: &str = "nameless";
+
 /// What the messages come to.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
@@ -20,6 +23,26 @@ pub(super) struct Transcript {
     turns: Vec<Turn>,
     /// The tools that its calls name, each once.
     pub(super) called: Vec<String>,
+    ids: Vec<Id>,
+}
+
+/// A call's id, and what is sent for it.
+#[derive(Debug)]
+struct Id {
+    of: String,
+    sent: String,
+    is_answered: bool,
+}
+
+/// Which thoughts stay in a transcript, of those that this provider signed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stay<'s> {
+    /// None: the model shall not think.
+    None,
+    /// Those since the user spoke last. What stood before earlier ones may have changed: a run's own rounds are not in its caller's history.
+    OfThisTurn(&'s str),
+    /// All.
+    All(&'s str),
 }
 
 #[derive(Debug)]
@@ -77,21 +100,30 @@ struct Function<'m> {
 }
 
 impl Transcript {
-    /// Reads the list of messages. `signer`: whose thoughts stay in it, where any do.
-    pub(super) fn read(messages: &RawValue, signer: Option<&str>) -> Result<Self, Unsupported> {
+    /// Reads the list of messages.
+    pub(super) fn read(messages: &RawValue, stay: Stay<'_>) -> Result<Self, Unsupported> {
         let messages: Vec<Message<'_>> = serde_json::from_str(messages.get())
             .map_err(|_| unsupported("messages", "must be a list of messages in the form of the API"))?;
         let mut transcript = Self::default();
-        for message in &messages {
+        let asked = messages.iter().rposition(|message| message.role == "user").unwrap_or(0);
+        for (at, message) in messages.iter().enumerate() {
+            let signer = match stay {
+                Stay::None => None,
+                Stay::OfThisTurn(signer) => Some(signer).filter(|_| at > asked),
+                Stay::All(signer) => Some(signer),
+            };
             transcript.take(message, signer)?;
         }
         Ok(transcript)
     }
 
-    /// Whether the API would refuse thinking: the model's last turn calls tools, and does not begin with a thought of its own.
-    pub(super) fn is_without_thoughts(&self) -> bool {
-        let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-        last.is_some_and(|turn| turn.has_calls && !turn.has_thoughts)
+    /// Whether the model is to go on with what it began without a thought: since the user's last words it has called tools, and the first of
+    /// those turns does not begin with a thought of its own. What it says between its later calls needs none.
+    pub(super) fn began_without_thoughts(&self) -> bool {
+        let has_words = |turn: &Turn| turn.role == Role::User && turn.results.is_empty();
+        let own = self.turns.iter().rposition(has_words).map_or(0, |at| at + 1);
+        let first = self.turns[own..].iter().find(|turn| turn.role == Role::Assistant);
+        first.is_some_and(|turn| turn.has_calls && !turn.has_thoughts)
     }
 
     /// The turns, as a list without its brackets.
@@ -135,7 +167,7 @@ impl Transcript {
     fn returned(&mut self, message: &Message<'_>) -> Result<(), Unsupported> {
         let mut content = String::new();
         parts::blocks(message.content, Of::User, None, &mut content)?;
-        let id = ids::fit(message.tool_call_id.as_deref().unwrap_or_default(), Form::Word);
+        let id = self.answered_id(message.tool_call_id.as_deref().unwrap_or_default());
         let results = &mut self.turn(Role::User).results;
         push(results, r#"{"type":"tool_result","tool_use_id":"#);
         push_quoted(results, &id);
@@ -161,7 +193,7 @@ impl Transcript {
         rest.extend(Some(text).filter(|text| !text.is_empty()));
         for (at, call) in calls.iter().enumerate() {
             let cache = message.cache_control.filter(|_| at + 1 == calls.len());
-            rest.push(self.call(call, cache)?);
+            rest.push(self.call(call, cache));
         }
         let thoughts = signer.map(|signer| thoughts::signed_by(signer, message.reasoning_details)).unwrap_or_default();
         let thoughts = thoughts.iter().filter_map(|thought| Some((thought.index, block_of(thought)?))).collect();
@@ -172,20 +204,40 @@ impl Transcript {
         Ok(())
     }
 
-    fn call(&mut self, call: &Call<'_>, cache: Option<&RawValue>) -> Result<String, Unsupported> {
-        let function = call.function.as_ref().filter(|function| !function.name.is_empty());
-        let function = function.ok_or_else(|| unsupported("messages", "hold a call that names no function"))?;
-        if !self.called.iter().any(|name| *name == function.name) {
-            self.called.push(function.name.clone().into_owned());
+    fn call(&mut self, call: &Call<'_>, cache: Option<&RawValue>) -> String {
+        let name = call.function.as_ref().map(|function| &*function.name).filter(|name| !name.is_empty()).unwrap_or(NAMELESS);
+        if !self.called.iter().any(|called| called == name) {
+            self.called.push(name.to_owned());
         }
         let mut block = r#"{"type":"tool_use","id":"#.to_owned();
-        push_quoted(&mut block, &ids::fit(call.id.as_deref().unwrap_or_default(), Form::Word));
+        push_quoted(&mut block, &self.new_id(call.id.as_deref().unwrap_or_default()));
         block.push_str(r#","name":"#);
-        push_quoted(&mut block, &function.name);
+        push_quoted(&mut block, name);
         block.push_str(r#","input":"#);
-        block.push_str(&input(function.arguments));
+        block.push_str(&input(call.function.as_ref().and_then(|function| function.arguments)));
         parts::close(cache, &mut block);
-        Ok(block)
+        block
+    }
+
+    /// What is sent for the id of a call. No two may be alike; some providers, whose history this may be, begin anew with each answer.
+    fn new_id(&mut self, id: &str) -> String {
+        let before = self.ids.iter().filter(|before| before.of == id).count();
+        let sent = match before {
+            0 => ids::fit(id, Form::Word).into_owned(),
+            // What no form takes becomes a hash.
+            _ => ids::fit(&format!("{id}\n{before}"), Form::Word).into_owned(),
+        };
+        self.ids.push(Id { of: id.to_owned(), sent: sent.clone(), is_answered: false });
+        sent
+    }
+
+    /// What was sent for the id of the call that this is the result of.
+    fn answered_id(&mut self, id: &str) -> String {
+        let Some(call) = self.ids.iter_mut().find(|call| call.of == id && !call.is_answered) else {
+            return ids::fit(id, Form::Word).into_owned();
+        };
+        call.is_answered = true;
+        call.sent.clone()
     }
 
     /// The turn under way, which is a new one where the role changes.

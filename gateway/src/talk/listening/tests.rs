@@ -162,6 +162,19 @@ fn a_round_that_turns_is_dropped_as_far_as_it_was_not_shown() {
 }
 
 #[test]
+fn case_22_thoughts_are_kept_for_the_next_round() {
+    let details = |entry: Value| delta(&json!({ "reasoning_details": [entry] }), Value::Null);
+    let (said, hidden) = (json!({ "text": "T", "signature": "S", "signer": "aa" }), json!({ "data": "R", "signer": "aa" }));
+    let thoughts = [details(said.clone()), details(hidden.clone())];
+    let (call, last) = (call(), end("tool_calls"));
+    let heard = hear(hold(256), &[&thoughts[0], &thoughts[1], &call, &last, DONE]);
+    assert_eq!(heard.answer.thoughts, Some(json!([said, hidden]).to_string()));
+    assert!(heard.shown.is_empty());
+    let open = hear(Kind::Open, &[&thoughts[0], &call, &last, DONE]);
+    assert_eq!((open.answer.thoughts, &open.shown[0]), (None, &thoughts[0]), "they are the caller's then");
+}
+
+#[test]
 fn without_tools_of_ours_all_goes_on_as_it_comes() {
     let (text, call, last, used) = (say("a"), call(), end("tool_calls"), usage(1, 2));
     let heard = hear(Kind::Open, &[&text, &call, &last, &used, DONE]);
