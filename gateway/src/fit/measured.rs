@@ -6,6 +6,7 @@ use super::cut::{LEAST, shortened};
 use super::room::Room;
 use super::rule::{self, Piece, Plan};
 use super::{Call, Context, Fitted, Shortened};
+use crate::provider;
 use crate::targets::Target;
 use crate::tokens::{ONE, estimated};
 use crate::wire::content;
@@ -28,7 +29,9 @@ impl Bound {
     pub(super) fn of(target: &Target, call: &Call<'_>, own: usize, has_refused: bool) -> Self {
         let is_guess = target.is_window_guessed && !has_refused;
         let of = if target.is_window_guessed { Room::of_guess } else { Room::of };
-        let room = of(target.window, call.output_limit, target.max_output);
+        // A limit that we send takes its place in the window as a caller's does, unless it is out of all proportion to it.
+        let usual = provider::usual_output(target).map(|usual| usual.min(u64::from(target.window / 2)));
+        let room = of(target.window, call.output_limit.or(usual), target.max_output);
         Self { room, budget: room.budget(), from: if is_guess { own } else { 0 }, is_guess }
     }
 
@@ -179,4 +182,41 @@ impl Measured {
 
 fn scaled(tokens: u64, scale: u64) -> u64 {
     tokens.saturating_mul(scale).div_ceil(ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toolgate_config::check::{Source, read};
+
+    use super::*;
+    use crate::targets::Targets;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn the_reserve_is_the_limit_that_is_sent_or_a_part_of_the_window() {
+        let table = [
+            // The provider, its model, the window in the file, the limit of the call; the reserve.
+            ("openai", "gpt-4o-mini", "", None, 16_384),
+            ("openai", "gpt-4o-mini", ", context_window: 20000", None, 5000),
+            ("openai", "gpt-4o-mini", "", Some(9), 9),
+            ("anthropic", "claude-haiku-4-5", "", None, 64_000),
+            ("anthropic", "claude-haiku-4-5", ", context_window: 2000", None, 1000),
+            ("anthropic", "unheard-of", ", context_window: 100000", None, 4096),
+            ("anthropic", "unheard-of", ", context_window: 100000", Some(500), 500),
+            ("anthropic", "unheard-of", "", None, 2048),
+        ];
+        let (tokens, frame) = (Tokens::default(), |_: &Target| Bytes::new());
+        for (kind, model, window, output_limit, expected) in table {
+            let file = format!(
+                "providers: {{ p: {{ kind: {kind}, base_url: \"http://127.0.0.1:1\" }} }}\n\
+                 models: {{ m: {{ provider: p, upstream_model: {model}{window} }} }}\n"
+            );
+            let config = read(&Source { path: Path::new("toolgate.yaml"), text: &file, env: &|_| None }).unwrap();
+            let targets = Targets::of(&config, &config.model("m").unwrap());
+            let call = Call { tokens: &tokens, messages: &[], system: None, around: 0, frame: &frame, output_limit };
+            assert_eq!(Bound::of(targets.current(), &call, 1, false).room.reserve, expected, "{kind} {model}{window}");
+        }
+    }
 }

@@ -133,6 +133,11 @@ pub fn output_limit(provider: &Provider) -> &'static str {
     }
 }
 
+/// The output limit that this target is sent where nobody set one; `None`: it is sent none.
+pub fn usual_output(target: &Target) -> Option<u64> {
+    (target.provider.kind == ProviderKind::Anthropic).then(|| anthropic::usual_output(target))
+}
+
 /// The operator's `params` as this target takes them: set for one model, they must not break another.
 pub fn params<'p>(target: &Target, params: &'p Map<String, Value>) -> Cow<'p, Map<String, Value>> {
     openai::params(target.provider.kind, &target.upstream_model, params)

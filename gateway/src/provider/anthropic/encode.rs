@@ -19,6 +19,11 @@ use crate::wire::object::{self, Edit, Members, as_str, push_quoted};
 /// How long an answer may be where nobody says so, in tokens: the API asks for a number.
 const USUAL_OUTPUT: u64 = 4096;
 
+/// The limit of an answer where nobody set one.
+pub(in super::super) fn usual_output(target: &Target) -> u64 {
+    target.max_output.map_or(USUAL_OUTPUT, u64::from)
+}
+
 /// The request as this target is sent it.
 pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -> Result<Encoded, Unsupported> {
     let whole = body.pieces().concat();
@@ -35,7 +40,7 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     let mut out = Body::with_capacity(whole.len() + whole.len() / 4 + 256);
     asked.model.into_iter().for_each(|model| out.member("model", model.get()));
     let most = asked.output_limit();
-    let usual = target.max_output.map_or(USUAL_OUTPUT, u64::from).to_string();
+    let usual = usual_output(target).to_string();
     out.member("max_tokens", most.map_or(usual.as_str(), RawValue::get));
     if !transcript.system.is_empty() {
         out.list("system", &transcript.system);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use toolgate_config::model::Model;
 
-use super::{Run, splice};
+use super::{Last, Run, splice};
 use crate::fit::{self, Fitted};
 use crate::provider;
 use crate::targets::Target;
@@ -42,11 +42,11 @@ impl Run<'_> {
         matches!(fitted, Fitted::Cut(..)).then_some(fitted)
     }
 
-    /// Not even what must stay fits: the end of a run that has something to show. One that has not begun is sent as it is, so that its caller
-    /// learns from the provider how much is too much.
+    /// Not even what must stay fits: the end of a run that has something to show. A first call, also of a run that goes on after a pause, is sent
+    /// as it is, so that its caller learns from the provider how much is too much.
     pub(super) fn ran_out_of_context(&mut self, fitted: &Fitted) -> bool {
         let Fitted::TooLong(context) = fitted else { return false };
-        let ended = self.talk.ran_out_of_context();
+        let ended = !matches!(self.last, Last::Nothing) && self.talk.ran_out_of_context();
         if ended {
             let (budget, prompt) = (context.budget, context.prompt());
             let note = format!(
