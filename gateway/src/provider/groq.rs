@@ -4,8 +4,8 @@ use bytes::Bytes;
 use memchr::memmem;
 use toolgate_tools::net::Segments;
 
-use super::Unsupported;
 use super::openai_body::{Fate, Turns, list, neutral, rewritten};
+use super::{Unsupported, openai_answer};
 use crate::wire::object::{self, Edit, Members};
 use crate::wire::sse::Event;
 
@@ -46,6 +46,7 @@ const WITH_THOUGHTS: Turns =
 
 /// A chunk with its usage in the usual place: Groq has one of its own, in which errors stand as well.
 pub(super) fn event(event: Event) -> Event {
+    let event = openai_answer::event(event);
     if memmem::find(&event.data, b"\"x_groq\"").is_none() {
         return event;
     }

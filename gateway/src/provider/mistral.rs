@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolgate_tools::net::Segments;
 
-use super::Unsupported;
 use super::ids::Form;
 use super::openai_body::{Fate, Turn, Turns, has, neutral, rewritten, turns};
+use super::{Unsupported, openai_answer};
 use crate::wire::finish::LENGTH;
 use crate::wire::object::{Members, Patches, as_str, range_of};
 use crate::wire::sse::Event;
@@ -145,8 +145,8 @@ fn part_of(part: &RawValue) -> Option<String> {
 /// A chunk with its parts told apart: text is content, thinking is a thought.
 pub(super) fn event(event: Event) -> Event {
     match adapted(&event.data) {
-        Adapted::Same => event,
-        Adapted::Other(data) => Event { data, ..event },
+        Adapted::Same => openai_answer::event(event),
+        Adapted::Other(data) => openai_answer::event(Event { data, ..event }),
         Adapted::Broken => Event { is_error: true, ..event },
     }
 }
@@ -154,8 +154,8 @@ pub(super) fn event(event: Event) -> Event {
 /// A plain answer likewise.
 pub(super) fn decode(body: Bytes) -> Bytes {
     match adapted(&body) {
-        Adapted::Same => body,
-        Adapted::Other(body) => body,
+        Adapted::Same => openai_answer::with_texts(body),
+        Adapted::Other(body) => openai_answer::with_texts(body),
         Adapted::Broken => Bytes::from_static(br#"{"error":{}}"#),
     }
 }

@@ -12,6 +12,7 @@ pub mod ids;
 mod mistral;
 mod ollama;
 mod openai;
+mod openai_answer;
 mod openai_body;
 mod openai_errors;
 mod openrouter;

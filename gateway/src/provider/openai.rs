@@ -13,7 +13,7 @@ use toolgate_tools::net::Segments;
 
 use super::ids::Form;
 use super::openai_body::{Fate, Turns, has, has_ids_unfit_for, list, rewritten};
-use super::{Encoded, Unsupported, groq, mistral, openrouter};
+use super::{Encoded, Unsupported, groq, mistral, openai_answer, openrouter};
 use crate::targets::Target;
 use crate::wire::sse::Event;
 
@@ -83,7 +83,7 @@ fn openai(model: &str, body: &Segments) -> Result<Segments, Unsupported> {
 
 /// Whether turns have to be written anew for a provider that is merely compatible.
 pub(super) fn needs_compatible(body: &Segments) -> bool {
-    has(body, "\"developer\"") || has(body, "\"signer\"")
+    has(body, "\"developer\"") || has(body, "\"reasoning_details\"")
 }
 
 fn compatible(body: &Segments) -> Result<Segments, Unsupported> {
@@ -125,6 +125,7 @@ pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
         ProviderKind::Mistral => Some(mistral::event),
         ProviderKind::Groq => Some(groq::event),
         ProviderKind::OpenRouter => Some(openrouter::event),
+        ProviderKind::OpenAiCompatible => Some(openai_answer::event),
         _ => None,
     }
 }
@@ -134,6 +135,7 @@ pub(super) fn decode(kind: ProviderKind, body: Bytes) -> Bytes {
     match kind {
         ProviderKind::Mistral => mistral::decode(body),
         ProviderKind::OpenRouter => openrouter::decode(body),
+        ProviderKind::Groq | ProviderKind::OpenAiCompatible => openai_answer::with_texts(body),
         _ => body,
     }
 }

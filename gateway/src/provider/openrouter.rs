@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolgate_tools::net::Segments;
 
-use super::Unsupported;
 use super::openai::{COMPATIBLE, needs_compatible};
 use super::openai_body::{Fate, has, list, rewritten, with_member};
+use super::{Unsupported, openai_answer};
 use crate::wire::object::{self, Edit};
 use crate::wire::sse::Event;
 
@@ -41,12 +41,12 @@ fn usage(wish: &str) -> Fate<'static> {
 /// A chunk in which an answer ended in an error is one.
 pub(super) fn event(event: Event) -> Event {
     let is_error = event.is_error || is_broken(&event.data);
-    Event { is_error, ..event }
+    openai_answer::event(Event { is_error, ..event })
 }
 
 /// An answer that ended in an error is one.
 pub(super) fn decode(body: Bytes) -> Bytes {
-    if is_broken(&body) { Bytes::from_static(br#"{"error":{}}"#) } else { body }
+    if is_broken(&body) { Bytes::from_static(br#"{"error":{}}"#) } else { openai_answer::with_texts(body) }
 }
 
 #[derive(Deserialize)]
