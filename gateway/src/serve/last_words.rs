@@ -27,8 +27,8 @@ pub(super) struct Told<'t> {
 /// The completion that the caller gets.
 pub(super) fn completion(reply: &Reply, ending: Ending, told: &Told<'_>, model: &str) -> Whole {
     let talk = told.talk;
-    // Of a single round the provider's own usage stands as it came.
-    let usage = (talk.asked() > 1).then(|| talk.usage().render());
+    // Of a single round the provider's own usage stands as it came, if it is whole.
+    let usage = (talk.asked() > 1 || reply.lacks_prompt()).then(|| talk.usage().render());
     let body = match ending.words {
         Words::AsTheyAre => reply.render(model, usage.as_deref()),
         Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), finish::LENGTH).render(model, usage.as_deref()),

@@ -101,6 +101,11 @@ impl Reply {
         self.text(self.usage.as_ref()).and_then(Usage::parse)
     }
 
+    /// Whether its usage says nothing of the prompt, as that of some providers does where the prompt was in their cache.
+    pub fn lacks_prompt(&self) -> bool {
+        self.text(self.usage.as_ref()).is_some_and(|usage| !usage.contains("\"prompt_tokens\""))
+    }
+
     /// Gives each text that the model said, in any of its answers, to `said`, as the inside of a JSON string.
     pub fn texts(&self, said: &mut impl FnMut(&str)) {
         let raw: Option<Raw<'_>> = serde_json::from_slice(&self.body).ok();

@@ -21,21 +21,13 @@ const NO_SIGNATURE: &str = r#""skip_thought_signature_validator""#;
 /// The API wants a turn of the user's first, and text in it.
 const OPENING: &str = r#"{"role":"user","parts":[{"text":" "}]}"#;
 
-/// What became of a transcript.
-pub(super) struct Contents {
-    /// The inside of the list of contents.
-    pub(super) turns: String,
-    /// The inside of the list of the system text's parts; empty: there is none.
-    pub(super) system: String,
-}
-
-/// Writes a transcript. `signer` is who gets its own signatures back.
+/// Writes a transcript: the inside of the list of contents behind `out`. Returned is the inside of the list of the system text's parts; empty:
+/// there is none. `signer` is who gets its own signatures back.
 ///
 /// # Errors
 /// Something that this model cannot be sent, or a result that answers no call.
-pub(super) fn write(messages: &[Message<'_>], model: &Model<'_>, signer: &str, size: usize) -> Result<Contents, Unsupported> {
-    let contents = Contents { turns: String::with_capacity(size), system: String::new() };
-    let mut writer = Writer { contents, open: None, model, signer };
+pub(super) fn write(messages: &[Message<'_>], model: &Model<'_>, signer: &str, out: &mut String) -> Result<String, Unsupported> {
+    let mut writer = Writer { start: out.len(), turns: out, system: String::new(), open: None, model, signer };
     let mut at = 0;
     while let Some(message) = messages.get(at) {
         at += 1;
@@ -72,7 +64,10 @@ fn skipped(rest: &[Message<'_>]) -> usize {
 }
 
 struct Writer<'w> {
-    contents: Contents,
+    turns: &'w mut String,
+    /// Where they begin.
+    start: usize,
+    system: String,
     /// The role of the content that may still be added to.
     open: Option<&'static str>,
     model: &'w Model<'w>,
@@ -85,8 +80,8 @@ impl Writer<'_> {
             if media::is_media(&part) {
                 return Err(unreadable("hold a system message with something else than text"));
             }
-            separate(&mut self.contents.system);
-            media::write(&part, self.model, &mut self.contents.system)?;
+            separate(&mut self.system);
+            media::write(&part, self.model, &mut self.system)?;
         }
         Ok(())
     }
@@ -94,7 +89,7 @@ impl Writer<'_> {
     fn say(&mut self, role: &'static str, parts: &Parts<'_>) -> Result<(), Unsupported> {
         for part in parts {
             self.begin(role);
-            media::write(part, self.model, &mut self.contents.turns)?;
+            media::write(part, self.model, self.turns)?;
         }
         Ok(())
     }
@@ -117,9 +112,9 @@ impl Writer<'_> {
     fn sign_text(&mut self, is_silent: bool, signature: &str) {
         if is_silent {
             self.begin("model");
-            self.contents.turns.push_str(r#"{"text":""}"#);
+            self.turns.push_str(r#"{"text":""}"#);
         }
-        let turns = &mut self.contents.turns;
+        let turns = &mut *self.turns;
         turns.pop();
         turns.push_str(r#","thoughtSignature":"#);
         turns.push_str(signature);
@@ -132,7 +127,7 @@ impl Writer<'_> {
             return Err(unreadable("hold a call without a name"));
         }
         self.begin("model");
-        let out = &mut self.contents.turns;
+        let out = &mut *self.turns;
         out.push_str(r#"{"functionCall":{"#);
         identify(&call.id(), out);
         out.push_str(r#""name":"#);
@@ -171,16 +166,16 @@ impl Writer<'_> {
         self.close();
         for (name, pictures) in beside {
             self.begin("user");
-            self.contents.turns.push_str(r#"{"text":"#);
-            push_quoted(&mut self.contents.turns, &format!("Returned by the tool {name}:"));
-            self.contents.turns.push('}');
+            self.turns.push_str(r#"{"text":"#);
+            push_quoted(self.turns, &format!("Returned by the tool {name}:"));
+            self.turns.push('}');
             self.say("user", &pictures)?;
         }
         Ok(())
     }
 
     fn result(&mut self, call: &Call<'_>, texts: &Parts<'_>, media: &[Part<'_>]) -> Result<(), Unsupported> {
-        let out = &mut self.contents.turns;
+        let out = &mut *self.turns;
         out.push_str(r#"{"functionResponse":{"#);
         identify(&call.id(), out);
         out.push_str(r#""name":"#);
@@ -202,12 +197,12 @@ impl Writer<'_> {
     /// Goes on with a content of this role, or begins one.
     fn begin(&mut self, role: &'static str) {
         if self.open == Some(role) {
-            self.contents.turns.push(',');
+            self.turns.push(',');
             return;
         }
         self.close();
-        let out = &mut self.contents.turns;
-        if out.is_empty() && role == "model" {
+        let out = &mut *self.turns;
+        if out.len() == self.start && role == "model" {
             out.push_str(OPENING);
         }
         separate(out);
@@ -219,16 +214,16 @@ impl Writer<'_> {
 
     fn close(&mut self) {
         if self.open.take().is_some() {
-            self.contents.turns.push_str("]}");
+            self.turns.push_str("]}");
         }
     }
 
-    fn end(mut self) -> Contents {
+    fn end(mut self) -> String {
         self.close();
-        if self.contents.turns.is_empty() {
-            self.contents.turns.push_str(OPENING);
+        if self.turns.len() == self.start {
+            self.turns.push_str(OPENING);
         }
-        self.contents
+        self.system
     }
 }
 

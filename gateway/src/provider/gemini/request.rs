@@ -22,19 +22,18 @@ const MOST_STOPS: usize = 5;
 pub(super) fn write(canon: &Canon<'_>, model: &Model<'_>, provider: &Provider, size: usize) -> Result<String, Unsupported> {
     // Reckoned only where a thought is there to be judged.
     let signer = if canon.messages.iter().any(|message| message.has_thoughts()) { signer(provider) } else { String::new() };
-    let contents = contents::write(&canon.messages, model, &signer, size)?;
+    let mut out = String::with_capacity(size + 512);
+    out.push_str(r#"{"contents":["#);
+    let system = contents::write(&canon.messages, model, &signer, &mut out)?;
+    out.push(']');
     let tools = tools::write(canon)?;
     let mut members = Config { model, has_tools: !tools.is_empty(), ..Config::new(model) };
     for (key, value) in &canon.others {
         members.take(key, value)?;
     }
-    let mut out = String::with_capacity(contents.turns.len() + contents.system.len() + tools.len() + 512);
-    out.push_str(r#"{"contents":["#);
-    out.push_str(&contents.turns);
-    out.push(']');
-    if !contents.system.is_empty() {
+    if !system.is_empty() {
         out.push_str(r#","systemInstruction":{"parts":["#);
-        out.push_str(&contents.system);
+        out.push_str(&system);
         out.push_str("]}");
     }
     out.push_str(&tools);
