@@ -10,6 +10,7 @@ use toolgate_policies::gate::Refused;
 use toolgate_policies::limits::What;
 
 use crate::money::{self, Closed};
+use crate::wire::history::Id;
 
 /// What went wrong. No variant holds a provider's key, its address, or a body of its that was not cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Failure {
     NotAnObject,
     /// A field, and what is wrong with it.
     InvalidRequest(&'static str, String),
+    /// A tool of the caller's has the name of one that the gateway offers.
+    ToolNameConflict(String),
     /// Turned away at the door.
     Refused(Refused),
     /// No such path, or nothing of this name that the caller may see.
@@ -159,6 +162,10 @@ impl Failure {
             Self::NotAnObject => invalid("invalid_request", "The request body is not a JSON object."),
             Self::InvalidRequest(field, why) => {
                 Row { param: Some((*field).to_owned()), ..invalid("invalid_request", &format!("`{field}` {why}.")) }
+            }
+            Self::ToolNameConflict(name) => {
+                let why = format!("`tools` names {}, which is also a tool that this model is offered here: rename it, or leave that one out with the header x-toolgate-tools.", Id(name));
+                Row { param: Some("tools".to_owned()), ..invalid("tool_name_conflict", &why) }
             }
             Self::Refused(refused) => refused_row(*refused),
             Self::NotFound => row(404, "invalid_request_error", "not_found", "There is nothing here."),
@@ -314,6 +321,7 @@ mod tests {
             (Failure::Unreadable(StatusCode::URI_TOO_LONG), 414, "invalid_request_error", "invalid_request"),
             (Failure::NotAnObject, 400, "invalid_request_error", "invalid_request"),
             (Failure::InvalidRequest("model", "is required".into()), 400, "invalid_request_error", "invalid_request"),
+            (Failure::ToolNameConflict("t".into()), 400, "invalid_request_error", "tool_name_conflict"),
             (Failure::Refused(Refused::UnknownKey), 401, "authentication_error", "invalid_api_key"),
             (Failure::Refused(Refused::ModelNotAllowed), 403, "permission_error", "model_not_allowed"),
             (Failure::Refused(Refused::UserNotAllowed), 403, "permission_error", "user_not_allowed"),

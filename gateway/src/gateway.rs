@@ -12,6 +12,7 @@ use toolgate_tools::toolbox::Toolbox;
 
 use crate::money::{Closed, Money, Tab};
 use crate::prepared::Prepared;
+use crate::store::pauses::Pauses;
 use crate::telemetry::metrics::Metrics;
 use crate::tokens::Tokens;
 use crate::trace::{Run, Traces};
@@ -28,6 +29,8 @@ pub struct Gateway {
     pub toolbox: Toolbox,
     /// The ledger and the counters.
     pub money: Money,
+    /// The runs that wait for their callers.
+    pub pauses: Pauses,
     /// The runs that are kept.
     pub traces: Traces,
     /// Counters of the whole process.
@@ -110,6 +113,7 @@ impl Gateway {
         let (departures, departed) = mpsc::unbounded_channel();
         let gateway = Arc::new(Self {
             money: Money::open(&config)?,
+            pauses: Pauses::open(&config.store.url)?,
             in_force: ArcSwap::from_pointee(InForce::new(config)),
             toolbox: Toolbox::new(Arc::clone(&net)),
             net,

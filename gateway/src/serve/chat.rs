@@ -1,4 +1,4 @@
-//! The road of a chat completion: who, what, with which tools; then the loop, until the talk says that it is done. What each step of the
+//! The road of a chat completion: who, what, from where, with which tools; then the loop, until the talk says that it is done. What each step of the
 //! loop takes is [`Run`]'s business.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use toolgate_config::names::ModelName;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate;
 
+use super::pause;
 use super::record::Recording;
 use super::run::Run;
 use crate::failure::Failure;
@@ -40,7 +41,8 @@ pub(super) async fn serve(
     if request.stream {
         outlet.expect_stream();
     }
-    let mut run = Run::open(gateway, &in_force, model, caller, headers, request, &wishes, outlet, record)?;
+    let taken_up = pause::take_up(gateway, &caller, &request).await?;
+    let mut run = Run::open(gateway, &in_force, model, caller, headers, request, taken_up, &wishes, outlet, record)?;
     if wishes.dry_run {
         return run.dry_run().await;
     }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::provider::{self, Decoder, Stamp};
 use crate::reply::Outlet;
-use crate::talk::{Answer, Broken, Kind, Leftover, Listening};
+use crate::talk::{Answer, Broken, Kind, Leftover, Listening, Own};
 use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, WHOLE, net_failure};
@@ -107,6 +107,8 @@ pub(super) async fn charged(gateway: &Gateway, record: &mut Recording) -> Used {
 pub(super) struct Hearing {
     listening: Listening,
     config: Arc<Config>,
+    /// The names of the caller's own tools.
+    own: Own,
     /// How much came while chunks were held back, in bytes: they keep what they came in.
     held: usize,
     /// How much came since the last event, in bytes.
@@ -115,8 +117,8 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    pub(super) fn new(kind: Kind, config: Arc<Config>) -> Self {
-        Self { listening: Listening::new(kind), config, held: 0, silent: 0, has_begun: false }
+    pub(super) fn new(kind: Kind, config: Arc<Config>, own: Own) -> Self {
+        Self { listening: Listening::new(kind), config, own, held: 0, silent: 0, has_begun: false }
     }
 
     /// Hears a stream to its end, showing what may be shown as it comes.
@@ -246,10 +248,10 @@ impl Hearing {
         screen: &mut Screen,
         record: &mut Recording,
     ) -> Result<(), Failed> {
-        let (tools, mut nobody) = (&self.config.tools, Tally::default());
+        let (tools, own, mut nobody) = (&self.config.tools, &self.own, Tally::default());
         // In the record, for a caller may leave at any moment: what came so far is what was used so far.
         let tally = tally(record).unwrap_or(&mut nobody);
-        let heard = self.listening.hear(event, |name| tools.find(name).is_some(), tally, |chunk| screen.show(chunk));
+        let heard = self.listening.hear(event, |name| tools.find(name).is_some() || own.contains(name), tally, |chunk| screen.show(chunk));
         heard.map_err(|broken| match broken {
             Broken::Error(data) => inside(provider, data.as_bytes()),
             Broken::Garbage => {

@@ -31,6 +31,10 @@ pub(super) fn completion(reply: &Reply, ending: Ending, told: &Told<'_>, model: 
     let usage = (talk.asked() > 1 || reply.lacks_prompt()).then(|| talk.usage().render());
     let body = match ending.words {
         Words::AsTheyAre => reply.render(model, usage.as_deref()),
+        Words::OwnCalls => {
+            let calls = talk.returned().map(|(at, call)| (at, call.id.as_str()));
+            reply.returning(calls).render(model, usage.as_deref())
+        }
         Words::WithoutCalls => reply.ending(reply.content().unwrap_or("null"), finish::LENGTH).render(model, usage.as_deref()),
         Words::Instead(sentence) => reply.ending(&object::quoted(sentence), finish::LENGTH).render(model, usage.as_deref()),
     };

@@ -10,6 +10,7 @@ mod lists;
 mod pass;
 mod passage;
 mod passing;
+mod pause;
 mod record;
 mod run;
 mod screen;

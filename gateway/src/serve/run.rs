@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
-use toolgate_policies::gate;
-use toolgate_policies::zone::Mark;
+use toolgate_policies::gate::{self, Judged};
 use toolgate_tools::toolbox::Call;
 
 use super::hearing::{self, Hearing};
 use super::last_words::{Told, completion};
+use super::pause::{self, TakenUp};
 use super::record::Recording;
 use super::screen::{RunUsage, Screen};
 use super::tools;
@@ -29,13 +29,13 @@ use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
 use crate::provider::{self, Endpoint};
 use crate::reply::{Ended, Outlet, Whole};
-use crate::talk::{Ending, Kind, Leftover, Limits, SaidNothing, Talk, Turn};
+use crate::talk::{Ending, Kind, Leftover, Limits, Own, SaidNothing, Talk, Turn, Words};
 use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
 use crate::trace::{Status, usd, verdict_json};
 use crate::upstream::{Answering, Ask, Books, NoAnswer};
 use crate::wire::request::{OutputLimit, ToolChoice};
-use crate::wire::{History, Reply, Request, Round, Splice, object};
+use crate::wire::{Reply, Request, Round, Splice, object};
 
 /// What the closing call of a run has left when the run's own time is over.
 const CLOSING_TIME: Duration = Duration::from_secs(30);
@@ -81,12 +81,12 @@ impl<'r> Run<'r> {
         caller: Caller,
         headers: &'r HeaderMap,
         request: Request,
+        taken_up: TakenUp,
         wishes: &Wishes,
         outlet: &Outlet,
         record: &'r mut Recording,
     ) -> Result<Self, Failure> {
         let InForce { config, prepared, .. } = in_force;
-        request.history().map_or(Ok(()), History::check)?;
         let targets = Targets::of(config, &model);
         let requested = if leaves_no_room(&request, record) { Requested::nothing() } else { wishes.requested.clone() };
         let facts = RunFacts {
@@ -94,10 +94,11 @@ impl<'r> Run<'r> {
             model: model.name.clone(),
             providers: targets.iter().map(|target| target.provider.name.clone()).collect(),
             requested,
-            mark: Mark::CLEAN,
+            mark: taken_up.mark,
         };
         record.run.gate = gate::offer(config, &facts).collect();
         let offer = prepared.offer(&record.run.gate);
+        let own = own_tools(&request, &record.run.gate)?;
         if offer.is_empty() && !request.own_tools && request.tool_choice == ToolChoice::Required {
             let why = "asks for a tool, but this request has none: send `tools`, or use a model and a key that grant some";
             return Err(Failure::InvalidRequest("tool_choice", why.to_owned()));
@@ -105,15 +106,22 @@ impl<'r> Run<'r> {
         let max_rounds = wishes.max_rounds.map_or(model.caps.max_rounds, |wish| wish.min(model.caps.max_rounds));
         let Caps { max_calls, max_time, max_cost, .. } = model.caps;
         let limits = Limits { max_rounds, max_calls, max_time, max_cost: max_cost.map(|most| most.0) };
+        let talk = match taken_up.paused {
+            Some(paused) => {
+                record.run.notes.push(format!("goes on from the trace {}", paused.trace).into());
+                paused.talk.resumed(limits, !offer.is_empty(), own)
+            }
+            None => Talk::new(limits, !offer.is_empty(), own),
+        };
         let label: Arc<str> = model_label(config, model.name.as_str()).into();
         record.tab = Some(Tab::open(Payer { trace: record.run.id, caller: facts.caller.clone(), model: label }));
         Ok(Self {
-            talk: Talk::new(limits, !offer.is_empty()),
+            talk,
             outlet: outlet.clone(),
             screen: Screen::new(outlet.clone(), object::quoted(&request.model)),
             system: prepared.system(model_label(config, model.name.as_str())).cloned(),
             request_timeout: config.server.request_timeout,
-            messages: request.transcript().to_vec(),
+            messages: taken_up.messages,
             added: 0,
             fitting: Fitting::default(),
             last: Last::Nothing,
@@ -239,7 +247,10 @@ impl<'r> Run<'r> {
     }
 
     /// The run is over: the answer, or the rest of it.
-    pub(super) async fn end(self, ending: Ending) -> Result<Ended, Failure> {
+    pub(super) async fn end(mut self, ending: Ending) -> Result<Ended, Failure> {
+        if ending.words == Words::OwnCalls {
+            self.put_aside().await?;
+        }
         let status = ending.truncated.map_or(Status::Completed, Status::Truncated);
         let (mut screen, record) = (self.screen, self.record);
         record.settled().await?;
@@ -254,11 +265,18 @@ impl<'r> Run<'r> {
             }
             Last::Streamed(left) => {
                 let usage = RunUsage { sum: self.talk.usage(), rounds: self.talk.asked() };
-                screen.end(ending, &left, self.request.include_usage.then_some(usage));
+                screen.end(ending, &self.talk, &left, self.request.include_usage.then_some(usage));
                 record.close(status, 200);
                 Ok(Ended::Streamed)
             }
         }
+    }
+
+    /// Calls go back to the caller: what it does not see of the run waits until it comes back with their results.
+    async fn put_aside(&mut self) -> Result<(), Failure> {
+        self.talk.put_aside(self.record.began().elapsed());
+        let trace = self.record.run.id.to_string();
+        pause::put_aside(self.gateway, &self.facts.caller, &self.request, &mut self.talk, self.facts.mark, &trace).await
     }
 
     /// In place of a run: what would be sent, and what the gate says.
@@ -298,7 +316,7 @@ impl<'r> Run<'r> {
 
     /// A round that the run's time cut off is dropped, and the closing call follows; any other failure is one.
     fn out_of_time(&mut self, failure: Failure) -> Result<(), Failure> {
-        let by_time = matches!(failure, Failure::UpstreamTimeout(_)) && self.record.began().elapsed() >= self.model.caps.max_time;
+        let by_time = matches!(failure, Failure::UpstreamTimeout(_)) && self.record.began().elapsed() >= self.talk.time_left();
         if by_time && self.talk.ran_out_of_time() { Ok(()) } else { Err(failure) }
     }
 
@@ -349,23 +367,24 @@ impl<'r> Run<'r> {
 
     fn hearing(&self, round: Round) -> Hearing {
         let kind = match round {
-            _ if self.offer.is_empty() => Kind::Open,
             Round::Closing => Kind::Closing,
+            Round::First | Round::Later if self.offer.is_empty() => Kind::Open,
+            Round::First | Round::Later if self.request.own_tools => Kind::Mixed(self.model.stream_hold),
             Round::First | Round::Later => Kind::MayTurn(self.model.stream_hold),
         };
-        Hearing::new(kind, self.gateway.config())
+        Hearing::new(kind, self.gateway.config(), self.request.own_names())
     }
 
     /// When the run's own time is over.
     fn ends_at(&self) -> Instant {
-        self.record.began() + self.model.caps.max_time
+        self.record.began() + self.talk.time_left()
     }
 
     /// When the answer to a model call must have begun.
     fn begin_by(&self, round: Round) -> Instant {
         match round {
-            _ if self.offer.is_empty() => self.record.began() + self.request_timeout,
             Round::Closing => self.ends_at() + CLOSING_TIME,
+            Round::First | Round::Later if self.offer.is_empty() => self.record.began() + self.request_timeout,
             Round::First | Round::Later => self.ends_at(),
         }
     }
@@ -374,12 +393,18 @@ impl<'r> Run<'r> {
 /// Whether a request is of a kind that no gateway tool can be added to; the record says why.
 fn leaves_no_room(request: &Request, record: &mut Recording) -> bool {
     let reasons = [
-        (request.own_tools, "the request brings its own tools: it is served with those alone"),
         (request.answers > 1, "the request asks for several answers at once: no tools are offered"),
         (request.legacy_functions, "the request uses the functions of old: no tools are offered"),
     ];
     record.run.notes.extend(reasons.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).into()));
     reasons.iter().any(|(applies, _)| *applies)
+}
+
+/// The names of the caller's own tools; none of them may be that of a tool which is offered.
+fn own_tools(request: &Request, judged: &[Judged]) -> Result<Own, Failure> {
+    let own = request.own_names();
+    let mut offered = judged.iter().filter(|(_, verdict)| verdict.allows()).map(|(tool, _)| tool.name.as_str());
+    offered.find(|name| own.contains(*name)).map_or(Ok(own), |name| Err(Failure::ToolNameConflict(name.to_owned())))
 }
 
 fn splice<'s>(

@@ -2,9 +2,9 @@
 //! rounds there were.
 
 use crate::reply::Outlet;
-use crate::talk::{Ending, Leftover, Words};
+use crate::talk::{Ending, Leftover, Talk, Words};
 use crate::wire::chunk::Outfit;
-use crate::wire::{Chunk, Usage, finish, object, sse};
+use crate::wire::{Chunk, Usage, finish, message, object, sse};
 
 /// The caller's side of a stream.
 pub(super) struct Screen {
@@ -47,8 +47,9 @@ impl Screen {
     }
 
     /// Shows what the last round left for the end, the run's usage where it is wanted, and the end mark.
-    pub(super) fn end(&mut self, ending: Ending, left: &Leftover, usage: Option<RunUsage<'_>>) {
+    pub(super) fn end(&mut self, ending: Ending, talk: &Talk, left: &Leftover, usage: Option<RunUsage<'_>>) {
         match ending.words {
+            Words::OwnCalls => self.show_calls(talk, left),
             Words::AsTheyAre => {
                 left.held.iter().chain(&left.finish).for_each(|chunk| self.show(chunk));
                 self.show_missing_finish(left);
@@ -60,6 +61,18 @@ impl Screen {
             self.show_usage(left, usage);
         }
         self.outlet.write(|out| sse::write(out, |out| out.extend_from_slice(sse::END_MARK)));
+    }
+
+    /// What was said beside the calls, then the caller's calls, whole and numbered anew.
+    fn show_calls(&mut self, talk: &Talk, left: &Leftover) {
+        let last = left.finish.as_ref().and_then(Chunk::without_calls);
+        left.held.iter().chain(&last).for_each(|chunk| self.show(chunk));
+        let arguments = |at: usize| left.arguments.get(at).map_or("\"{}\"", String::as_str);
+        let calls = message::calls_in_delta(talk.returned().map(|(at, call)| (call, arguments(at))));
+        if let Some(sample) = &left.sample {
+            self.show(&sample.as_calls(&calls));
+            self.show(&sample.as_ending(None, finish::TOOL_CALLS));
+        }
     }
 
     fn show_made(&mut self, left: &Leftover, content: Option<&str>) {

@@ -102,6 +102,7 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     callers.shutdown_timeout(LAST_MOMENT);
     main.block_on(async {
         let _ = timeout(LAST_WORDS, gateway.idle()).await;
+        gateway.pauses.close().await;
         gateway.money.close().await;
     });
     Ok(brought)

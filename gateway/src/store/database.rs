@@ -9,8 +9,10 @@ use toolgate_config::store::StoreUrl;
 
 #[cfg(feature = "postgres")]
 use super::postgres::{self, Postgres};
+use super::pauses::{Pause, Wanted};
 use super::sqlite::{self, Sqlite};
 use super::{Row, Sum, Unusable};
+use crate::talk::paused::Kept;
 
 /// What a database says about why it did not do something.
 #[derive(Debug)]
@@ -71,6 +73,33 @@ impl Writing {
             Self::Sqlite(store) => store.carry(before, most),
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => store.carry(before, most),
+        }
+    }
+
+    /// Keeps pauses, all or none of them, to where a loss of power does not reach them. Of each, whether its place was free.
+    pub(super) fn keep_pauses(&mut self, pauses: &[Pause]) -> Result<Vec<bool>, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.keep_pauses(pauses),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.keep_pauses(pauses),
+        }
+    }
+
+    /// The pauses that agree with one of the wanted places in the calls or in the conversation.
+    pub(super) fn find_pauses(&mut self, wanted: &Wanted) -> Result<Vec<Kept>, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.find_pauses(wanted),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.find_pauses(wanted),
+        }
+    }
+
+    /// Drops the oldest pauses of those before a time, and some more where all together are too long. Gives how many went.
+    pub(super) fn drop_pauses(&mut self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.drop_pauses(before, most),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.drop_pauses(before, most),
         }
     }
 

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::database::{Numbered, Trouble, Writing};
 use super::pace::Pace;
+use super::pauses::expired;
 use super::queue::{Next, Queue};
 use super::{Patience, Row, Unusable};
 
@@ -16,6 +17,8 @@ use super::{Patience, Row, Unusable};
 const MOST_AT_ONCE: usize = 1024;
 /// As many old rows are dropped at once: few enough that rows that come meanwhile hardly wait.
 const DROPPED_AT_ONCE: usize = 500;
+/// And as many pauses, which are longer.
+const PAUSES_AT_ONCE: usize = 50;
 /// Between two such steps.
 const BETWEEN_STEPS: Duration = Duration::from_millis(50);
 /// Between two looks whether rows have become old.
@@ -113,8 +116,9 @@ impl Writer {
     fn drop_old(&mut self) -> Duration {
         let keep = *self.shared.keep.lock();
         let Ok(before) = Timestamp::now().checked_sub(keep) else { return BETWEEN_LOOKS };
-        match self.database.carry(before, DROPPED_AT_ONCE) {
-            Ok(DROPPED_AT_ONCE..) => BETWEEN_STEPS,
+        let pauses = self.database.drop_pauses(expired(Timestamp::now()), PAUSES_AT_ONCE);
+        match pauses.and_then(|pauses| Ok((self.database.carry(before, DROPPED_AT_ONCE)?, pauses))) {
+            Ok((DROPPED_AT_ONCE.., _) | (_, PAUSES_AT_ONCE..)) => BETWEEN_STEPS,
             Ok(_) => BETWEEN_LOOKS,
             Err(trouble) => {
                 tracing::warn!(store = self.database.name(), reason = trouble.0, "old rows could not be dropped; they stay");

@@ -1,7 +1,9 @@
 //! One streamed round while it comes in: which of its chunks the caller may see now.
 //!
 //! Text before a tool call is not the answer, so the first characters of a round that could still turn to tools are held back. A round that
-//! turns is dropped whole; one that says more than is held is shown live from there on, all that was held first.
+//! turns is dropped whole; one that says more than is held is shown live from there on, all that was held first. Where the caller has tools
+//! of its own, whose a call is decides what becomes of the round, and is known of all of them only when it ends: so from the first call on
+//! everything is kept, and the caller's calls are shown with the end of the round.
 
 use toolgate_config::model::StreamHold;
 
@@ -20,6 +22,7 @@ pub struct Listening {
     /// The inside of the text's JSON string, kept only where a later round may need it.
     content: Option<String>,
     thoughts: Thoughts,
+    is_mixed: bool,
     characters: usize,
     finish: Finish,
     left: Leftover,
@@ -36,6 +39,8 @@ pub enum Kind {
     Open,
     /// It may turn to gateway tools; so much of it is held back.
     MayTurn(StreamHold),
+    /// It may turn to gateway tools, to the caller's own, or to both.
+    Mixed(StreamHold),
     /// It must be the answer; calls that it asks for all the same are nobody's.
     Closing,
 }
@@ -50,6 +55,8 @@ enum Showing {
     Live,
     /// It has turned.
     Nothing,
+    /// It has turned to tools, which may be the caller's: what it says beside the calls is kept.
+    Kept,
 }
 
 /// What a round leaves behind for the end of the stream, if the round turns out to be the last.
@@ -59,6 +66,8 @@ pub struct Leftover {
     pub held: Vec<Chunk>,
     /// Of a round that has turned, the text that was not shown: a raw JSON string.
     pub unseen: Option<String>,
+    /// The arguments of its calls as they were written, raw JSON strings; only where they may be the caller's.
+    pub arguments: Vec<String>,
     /// The chunk that ends the round.
     pub finish: Option<Chunk>,
     /// The provider's own usage chunk.
@@ -83,7 +92,7 @@ impl Listening {
     pub fn new(kind: Kind) -> Self {
         let showing = match kind {
             Kind::Open => Showing::All,
-            Kind::MayTurn(hold) => Showing::Held(hold),
+            Kind::MayTurn(hold) | Kind::Mixed(hold) => Showing::Held(hold),
             Kind::Closing => Showing::Live,
         };
         Self {
@@ -91,6 +100,7 @@ impl Listening {
             calls: CallParts::default(),
             content: (kind != Kind::Open).then(String::new),
             thoughts: Thoughts::default(),
+            is_mixed: matches!(kind, Kind::Mixed(_)),
             characters: 0,
             finish: Finish::default(),
             left: Leftover::default(),
@@ -163,11 +173,14 @@ impl Listening {
         if self.is_cut() {
             return Err(Broken::Cut);
         }
-        if matches!(self.showing, Showing::Nothing) {
+        if matches!(self.showing, Showing::Nothing | Showing::Kept) {
             self.left.unseen =
                 self.content.as_ref().map(|inner| &inner[self.shown..]).filter(|rest| !rest.is_empty()).map(in_quotes);
         }
         let content = self.content.take().as_deref().map(in_quotes);
+        if self.is_mixed {
+            self.left.arguments = self.calls.arguments();
+        }
         let answer = Answer {
             content,
             has_text: self.characters > 0,
@@ -205,7 +218,9 @@ impl Listening {
             show(&chunk);
             return;
         }
-        if !self.calls.is_empty() {
+        if !self.calls.is_empty() && self.is_mixed {
+            self.showing = Showing::Kept;
+        } else if !self.calls.is_empty() {
             self.showing = Showing::Nothing;
             self.left.held.clear();
         }
@@ -221,6 +236,7 @@ impl Listening {
     fn show_or_hold(&mut self, chunk: Chunk, mut show: impl FnMut(&Chunk)) {
         match self.showing {
             Showing::Nothing => return,
+            Showing::Kept => return self.left.held.extend(chunk.without_calls()),
             Showing::Held(hold) if !exceeds(hold, self.characters) => return self.left.held.push(chunk),
             Showing::Held(_) => {
                 self.showing = Showing::Live;

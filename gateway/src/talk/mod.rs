@@ -3,10 +3,15 @@
 //! A [`Talk`] holds no socket, no clock and no `async`; time is an argument. It is a plain value that serialises, so that a run can be put
 //! aside and taken up again by whoever comes next. The driver in `serve` asks [`Talk::turn`] what to do, does it, and tells the talk what
 //! came of it: [`Talk::heard`] after a model call, [`Talk::learn`] after tool calls.
+//!
+//! Calls of tools that the caller brought go back to it. Where that ends a request, the talk is a pause: [`Talk::hidden`] is what the caller
+//! does not see of it, and [`Talk::resumed`] goes on with it when the caller comes back.
 
 mod listening;
+pub mod paused;
 mod repeats;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -137,17 +142,23 @@ pub enum Words {
     WithoutCalls,
     /// This sentence, marked as cut off: the model said nothing that could be shown.
     Instead(&'static str),
+    /// What the model said last, of its calls those of the caller's own tools: [`Talk::returned`].
+    OwnCalls,
 }
 
 /// A model said that it asks for tools, and asked for none, and said nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SaidNothing;
 
+/// The names of the tools that the caller brought.
+pub type Own = BTreeSet<String>;
+
 /// The state of a run between two steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Talk {
     limits: Limits,
     offers_tools: bool,
+    own: Own,
     stage: Stage,
     added: Vec<String>,
     rounds: u32,
@@ -160,6 +171,10 @@ pub struct Talk {
     /// The last round said something.
     has_text: bool,
     repeats: Repeats,
+    /// It goes on after a pause.
+    is_resumed: bool,
+    /// How long it took before the last pause, the pauses themselves not counted.
+    took: Duration,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -169,6 +184,12 @@ enum Stage {
         truncated: Option<Truncation>,
     },
     Running(Vec<Planned>),
+    /// The caller is to answer some calls of the last round, which are these.
+    Paused {
+        calls: Vec<Planned>,
+        /// Why the next model call is the closing one, whatever the caps are by then.
+        closing: Option<Truncation>,
+    },
     /// A run that is over is not put aside, so its ending is not stored.
     #[serde(skip)]
     Done(Ending),
@@ -178,16 +199,38 @@ enum Stage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Planned {
     call: Call,
-    /// Why it is not run.
-    barred: Option<Truncation>,
+    fate: Fate,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Fate {
+    /// It is run.
+    Run,
+    /// It is answered with a sentence, for this reason.
+    Barred(Truncation),
+    /// It is the caller's.
+    Returned,
+}
+
+/// What the caller does not see of a run that pauses.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Hidden<'t> {
+    /// The messages of the rounds before the last.
+    pub before: &'t [String],
+    /// What the model said last, with all its calls.
+    pub turn: &'t str,
+    /// Its calls in their order: the id, and the message with the result; `None`: the caller has it.
+    pub calls: Vec<(&'t str, Option<&'t str>)>,
 }
 
 impl Talk {
-    /// A run that begins. Without tools it is one plain call, whatever the model says.
-    pub fn new(limits: Limits, offers_tools: bool) -> Self {
+    /// A run that begins. Without tools it is one plain call, whatever the model says. Calls of `own` tools are the caller's business.
+    pub fn new(limits: Limits, offers_tools: bool, own: Own) -> Self {
         Self {
             limits,
             offers_tools,
+            own,
             stage: Stage::Asking { round: Round::First, truncated: None },
             added: Vec::new(),
             rounds: 0,
@@ -198,24 +241,53 @@ impl Talk {
             cost: 0,
             has_text: false,
             repeats: Repeats::default(),
+            is_resumed: false,
+            took: Duration::ZERO,
         }
+    }
+
+    /// The same run in a request that answers what was returned. Its counts go on, with the caps that hold now; what it used and how often it
+    /// asked are told of each request alone.
+    #[must_use]
+    pub fn resumed(self, limits: Limits, offers_tools: bool, own: Own) -> Self {
+        let closing = match self.stage {
+            Stage::Paused { closing, .. } => closing,
+            Stage::Asking { .. } | Stage::Running(_) | Stage::Done(_) => None,
+        };
+        let mut talk = Self {
+            rounds: self.rounds,
+            calls: self.calls,
+            cost: self.cost,
+            repeats: self.repeats,
+            took: self.took,
+            is_resumed: true,
+            ..Self::new(limits, offers_tools, own)
+        };
+        if let Some(reason) = closing.or(talk.used_up()) {
+            talk.stage = Stage::Asking { round: Round::Closing, truncated: Some(reason) };
+        }
+        talk
     }
 
     /// What to do next, `elapsed` after the run began.
     pub fn turn(&mut self, elapsed: Duration) -> Turn {
+        let time_left = self.time_left();
         match &mut self.stage {
             Stage::Asking { round, truncated } => {
-                if self.offers_tools && truncated.is_none() && *round != Round::First && elapsed >= self.limits.max_time {
+                let may_close = self.is_resumed || (self.offers_tools && *round != Round::First);
+                if may_close && truncated.is_none() && elapsed >= time_left {
                     (*round, *truncated) = (Round::Closing, Some(Truncation::MaxTime));
                 }
                 Turn::Ask(*round)
             }
             Stage::Running(planned) => {
-                if elapsed >= self.limits.max_time {
-                    planned.iter_mut().for_each(|planned| planned.barred = planned.barred.or(Some(Truncation::MaxTime)));
+                let runs = |planned: &&mut Planned| planned.fate == Fate::Run;
+                if elapsed >= time_left {
+                    planned.iter_mut().filter(runs).for_each(|planned| planned.fate = Fate::Barred(Truncation::MaxTime));
                 }
-                Turn::Run(planned.iter().filter(|planned| planned.barred.is_none()).map(|planned| planned.call.clone()).collect())
+                Turn::Run(planned.iter_mut().filter(runs).map(|planned| planned.call.clone()).collect())
             }
+            Stage::Paused { .. } => Turn::Done(Ending { truncated: None, words: Words::OwnCalls }),
             Stage::Done(ending) => Turn::Done(*ending),
         }
     }
@@ -290,37 +362,94 @@ impl Talk {
         Ok(())
     }
 
-    /// Takes what the calls of the last [`Turn::Run`] came to, in their order.
+    /// Takes what the calls of the last [`Turn::Run`] came to, in their order. Where calls of the round are the caller's, the run pauses.
     pub fn learn(&mut self, learned: Vec<Learned>) {
         let Stage::Running(planned) = &mut self.stage else { return };
         let planned = std::mem::take(planned);
         self.cost = learned.iter().fold(self.cost, |sum, learned| sum.saturating_add(learned.cost));
         let unpaid = learned.iter().find_map(|learned| learned.unpaid);
-        let closing = self.closing_reason(&planned, unpaid);
+        let closing = closing_reason(&planned, unpaid);
         let mut learned = learned.into_iter();
-        for Planned { call, barred } in planned {
-            let output = match barred {
-                Some(Truncation::RepeatedCall) => Learned::said(Said::Repeated.about(&call.name)),
-                Some(_) => Learned::said(Said::LimitReached.about(&call.name)),
-                None => learned.next().unwrap_or_else(|| Learned::said(Said::Failed.about(&call.name))),
+        for Planned { call, fate } in &planned {
+            let output = match fate {
+                Fate::Returned => continue,
+                Fate::Barred(Truncation::RepeatedCall) => Learned::said(Said::Repeated.about(&call.name)),
+                Fate::Barred(_) => Learned::said(Said::LimitReached.about(&call.name)),
+                Fate::Run => learned.next().unwrap_or_else(|| Learned::said(Said::Failed.about(&call.name))),
             };
-            if barred.is_none() {
-                self.repeats.note(&call, &output.text);
+            if *fate == Fate::Run {
+                self.repeats.note(call, &output.text);
             }
             self.executed += u32::from(output.executed);
-            self.added.push(message::tool(&call, &output.text));
+            self.added.push(message::tool(call, &output.text));
         }
-        let round = if closing.is_some() { Round::Closing } else { Round::Later };
-        self.stage = Stage::Asking { round, truncated: closing };
+        self.stage = if planned.iter().any(|planned| planned.fate == Fate::Returned) {
+            Stage::Paused { calls: planned, closing }
+        } else {
+            let truncated = closing.or(self.used_up());
+            let round = if truncated.is_some() { Round::Closing } else { Round::Later };
+            Stage::Asking { round, truncated }
+        };
     }
 
     /// The calls of the round under way that are not run, and why.
     pub fn barred(&self) -> impl Iterator<Item = (&Call, Truncation)> {
         let planned = match &self.stage {
             Stage::Running(planned) => planned.as_slice(),
-            Stage::Asking { .. } | Stage::Done(_) => &[],
+            Stage::Asking { .. } | Stage::Paused { .. } | Stage::Done(_) => &[],
         };
-        planned.iter().filter_map(|planned| Some((&planned.call, planned.barred?)))
+        planned.iter().filter_map(|planned| match planned.fate {
+            Fate::Barred(truncation) => Some((&planned.call, truncation)),
+            Fate::Run | Fate::Returned => None,
+        })
+    }
+
+    /// The calls that go back to the caller, each with its place among all calls of the round.
+    pub fn returned(&self) -> impl Iterator<Item = (usize, &Call)> {
+        let calls = self.paused().iter().enumerate();
+        calls.filter(|(_, planned)| planned.fate == Fate::Returned).map(|(at, planned)| (at, &planned.call))
+    }
+
+    /// Gives the calls that go back to the caller other ids, where those that the model gave would be taken for those of another run.
+    pub fn rename_returned(&mut self, mut rename: impl FnMut(&str) -> String) {
+        let Stage::Paused { calls, .. } = &mut self.stage else { return };
+        let results = calls.iter().filter(|planned| planned.fate != Fate::Returned).count();
+        let turn = self.added.len().checked_sub(results + 1).and_then(|at| self.added.get_mut(at));
+        let Some(turn) = turn else { return };
+        for planned in calls.iter_mut().filter(|planned| planned.fate == Fate::Returned) {
+            let id = rename(&planned.call.id);
+            *turn = message::with_other_id(turn, &planned.call.id, &id);
+            planned.call.id = id;
+        }
+    }
+
+    /// What the caller does not see; `None`: the run does not pause.
+    pub fn hidden(&self) -> Option<Hidden<'_>> {
+        let calls = self.paused();
+        let results = calls.iter().filter(|planned| planned.fate != Fate::Returned).count();
+        let (added, results) = self.added.split_at_checked(self.added.len().checked_sub(results)?)?;
+        let (turn, before) = added.split_last().filter(|_| !calls.is_empty())?;
+        let mut results = results.iter().map(String::as_str);
+        let result = |planned: &Planned| if planned.fate == Fate::Returned { None } else { results.next() };
+        let ids = calls.iter().map(|planned| planned.call.id.as_str());
+        let calls = ids.zip(calls.iter().map(result).collect::<Vec<_>>()).collect();
+        Some(Hidden { before, turn, calls })
+    }
+
+    /// Whether there is anything to keep of a pause: messages that the caller does not see, or counts from before. A first round that asks
+    /// only for the caller's tools leaves nothing.
+    pub fn is_worth_keeping(&self) -> bool {
+        self.is_resumed || self.hidden().is_some_and(|hidden| !hidden.before.is_empty() || hidden.calls.iter().any(|(_, result)| result.is_some()))
+    }
+
+    /// The run is put aside, `elapsed` after its request began.
+    pub fn put_aside(&mut self, elapsed: Duration) {
+        self.took += elapsed;
+    }
+
+    /// What is left of `max_time` at the beginning of the request.
+    pub fn time_left(&self) -> Duration {
+        self.limits.max_time.saturating_sub(self.took)
     }
 
     /// The messages that earlier rounds added, as JSON, in order.
@@ -343,33 +472,53 @@ impl Talk {
         &self.usage
     }
 
+    fn paused(&self) -> &[Planned] {
+        match &self.stage {
+            Stage::Paused { calls, .. } => calls,
+            Stage::Asking { .. } | Stage::Running(_) | Stage::Done(_) => &[],
+        }
+    }
+
     fn plan(&mut self, answer: Answer) {
         let content = answer.content.as_deref().filter(|_| answer.has_text);
         self.added.push(message::assistant(content, answer.thoughts.as_deref(), &answer.calls));
         self.rounds += 1;
         let plan = |call: Call| {
-            let barred = if self.repeats.would_repeat(&call) {
-                Some(Truncation::RepeatedCall)
+            let fate = if self.own.contains(&call.name) {
+                Fate::Returned
+            } else if self.repeats.would_repeat(&call) {
+                Fate::Barred(Truncation::RepeatedCall)
             } else if self.calls >= self.limits.max_calls {
-                Some(Truncation::MaxCalls)
+                Fate::Barred(Truncation::MaxCalls)
             } else {
                 self.calls += 1;
-                None
+                Fate::Run
             };
-            Planned { call, barred }
+            Planned { call, fate }
         };
-        self.stage = Stage::Running(answer.calls.into_iter().map(plan).collect());
+        let calls: Vec<Planned> = answer.calls.into_iter().map(plan).collect();
+        let nothing_to_run = calls.iter().all(|planned| planned.fate == Fate::Returned);
+        self.stage = if nothing_to_run { Stage::Paused { calls, closing: None } } else { Stage::Running(calls) };
     }
 
-    /// Why the next model call is the closing one: a call was barred, or a cap is used up.
-    fn closing_reason(&self, planned: &[Planned], unpaid: Option<Truncation>) -> Option<Truncation> {
-        let barred = planned.iter().find_map(|planned| planned.barred);
-        barred
-            .or(unpaid)
-            .or((self.cost_left() == Some(0)).then_some(Truncation::MaxCost))
-            .or((self.rounds >= self.limits.max_rounds).then_some(Truncation::MaxRounds))
-            .or((self.calls >= self.limits.max_calls).then_some(Truncation::MaxCalls))
+    /// The cap that is used up.
+    fn used_up(&self) -> Option<Truncation> {
+        let caps = [
+            (Truncation::MaxCost, self.cost_left() == Some(0)),
+            (Truncation::MaxRounds, self.rounds >= self.limits.max_rounds),
+            (Truncation::MaxCalls, self.calls >= self.limits.max_calls),
+        ];
+        caps.into_iter().find(|(_, is_used_up)| *is_used_up).map(|(cap, _)| cap)
     }
+}
+
+/// Why the next model call is the closing one: a call was barred, or could not be paid.
+fn closing_reason(planned: &[Planned], unpaid: Option<Truncation>) -> Option<Truncation> {
+    let barred = planned.iter().find_map(|planned| match planned.fate {
+        Fate::Barred(truncation) => Some(truncation),
+        Fate::Run | Fate::Returned => None,
+    });
+    barred.or(unpaid)
 }
 
 /// What is shown of an answer whose calls nobody will run.

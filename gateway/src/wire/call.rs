@@ -141,6 +141,12 @@ impl CallParts {
         self.0.last().is_some_and(|slot| !is_complete(&slot.arguments))
     }
 
+    /// The arguments of each call as they were written, `{}` where there are none: raw JSON strings.
+    pub fn arguments(&self) -> Vec<String> {
+        let written = |slot: &Slot| if slot.arguments.trim().is_empty() { "{}".to_owned() } else { slot.arguments.clone() };
+        self.0.iter().map(|slot| format!("\"{}\"", written(slot))).collect()
+    }
+
     /// The calls, each with an id of its own. Ids that are missing or double are made from the round and the place.
     pub fn finish(self, round: u32) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::with_capacity(self.0.len());

@@ -213,6 +213,27 @@ impl Chunk {
         self.changed(&[Edit::Set("choices", &choices), Edit::Remove("usage")])
     }
 
+    /// A chunk of the same stream that asks for these calls: raw JSON.
+    pub fn as_calls(&self, calls: &str) -> Self {
+        let choices = format!("[{{\"index\":0,\"delta\":{{\"tool_calls\":{calls}}},\"finish_reason\":null}}]");
+        self.changed(&[Edit::Set("choices", &choices), Edit::Remove("usage")])
+    }
+
+    /// The same chunk without its calls and without its end. `None`: then it says nothing.
+    pub fn without_calls(&self) -> Option<Self> {
+        let rest = if self.has_calls { self.reread(Bytes::from(self.delta_without_calls()?)) } else { self.clone() };
+        (rest.characters > 0 || rest.says_more()).then(|| rest.without_finish())
+    }
+
+    fn delta_without_calls(&self) -> Option<String> {
+        let choices: Vec<&RawValue> = serde_json::from_str(Members::parse(&self.payload).ok()?.get("choices")?.get()).ok()?;
+        let choice = choices.first()?.get().as_bytes();
+        let delta = Members::parse(choice).ok()?.get("delta")?.get().as_bytes();
+        let delta = object::edited(delta, &[Edit::Remove("tool_calls")]).ok()?;
+        let choice = object::edited(choice, &[Edit::Set("delta", &delta)]).ok()?;
+        object::edited(&self.payload, &[Edit::Set("choices", &format!("[{choice}]"))]).ok()
+    }
+
     /// The same chunk without its end, for a stream that went on after it.
     pub fn without_finish(&self) -> Self {
         let Some(finish) = &self.finish else { return self.clone() };

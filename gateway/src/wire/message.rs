@@ -28,6 +28,30 @@ pub fn assistant(content: Option<&str>, thoughts: Option<&str>, calls: &[Call]) 
     text
 }
 
+/// Calls as a delta has them, numbered from 0: of each its id, its name, and its arguments as a raw JSON string.
+pub fn calls_in_delta<'c>(calls: impl Iterator<Item = (&'c Call, &'c str)>) -> String {
+    let mut text = String::from("[");
+    for (at, (call, arguments)) in calls.enumerate() {
+        text.push_str(if at == 0 { "{\"index\":" } else { ",{\"index\":" });
+        text.push_str(&at.to_string());
+        text.push_str(",\"id\":");
+        push_quoted(&mut text, &call.id);
+        text.push_str(r#","type":"function","function":{"name":"#);
+        push_quoted(&mut text, &call.name);
+        text.push_str(r#","arguments":"#);
+        text.push_str(arguments);
+        text.push_str("}}");
+    }
+    text.push(']');
+    text
+}
+
+/// A turn of [`assistant`]'s with another id for one of its calls, wherever it stands: inside of a string its quotes would be escaped.
+pub fn with_other_id(turn: &str, id: &str, other: &str) -> String {
+    let member = |id: &str| format!("\"id\":{}", quoted(id));
+    turn.replace(&member(id), &member(other))
+}
+
 /// What a tool returned.
 pub fn tool(call: &Call, output: &str) -> String {
     let mut text = String::with_capacity(64 + call.id.len() + output.len() + output.len() / 8);

@@ -109,6 +109,7 @@ fn rebuilt(body: &str, splice: &Splice<'_>, round: Round, added: &[Value]) -> Ve
     let find = |wanted: &str| body.iter().find(|(key, _)| name(key) == wanted).map(|(_, value)| value.as_str());
     let stream = find("stream") == Some("true");
     let own_tools = find("tools").is_some_and(|tools| tools.starts_with('[') && tools != "[]");
+    let has_tools = (own_tools || !splice.tools.is_empty()) && round != Round::Closing;
     let offered = !splice.tools.is_empty() && round != Round::Closing;
     let mut new: Vec<(String, String)> = Vec::new();
     for (key, value) in &body {
@@ -121,20 +122,19 @@ fn rebuilt(body: &str, splice: &Splice<'_>, round: Round, added: &[Value]) -> Ve
             }
             "stream_options" if value.contains("false") => Some(value.replace("false", "true")),
             "stream_options" => Some(r#"{"include_usage":true}"#.to_owned()),
-            "tool_choice" if !own_tools && round == Round::Later => Some("\"auto\"".to_owned()),
+            "tool_choice" if round == Round::Later => Some("\"auto\"".to_owned()),
             _ => Some(value.clone()),
         };
         let kept = match name(key).as_str() {
             "stream_options" => stream,
-            "tools" => own_tools,
-            "tool_choice" => own_tools || offered,
-            "parallel_tool_calls" => own_tools || offered,
+            "tools" => own_tools && has_tools && !offered,
+            "tool_choice" | "parallel_tool_calls" => has_tools,
             _ => true,
         };
         new.extend(value.filter(|_| kept).map(|value| (key.clone(), value)));
     }
     for (param, value) in splice.params {
-        if find(param).is_none() && (param != "parallel_tool_calls" || own_tools || offered) {
+        if find(param).is_none() && (param != "parallel_tool_calls" || has_tools) {
             new.push((Value::from(param.as_str()).to_string(), value.to_string()));
         }
     }
@@ -142,7 +142,10 @@ fn rebuilt(body: &str, splice: &Splice<'_>, round: Round, added: &[Value]) -> Ve
         new.push(("\"stream_options\"".to_owned(), r#"{"include_usage":true}"#.to_owned()));
     }
     if offered {
-        new.push(("\"tools\"".to_owned(), String::from_utf8(splice.tools.to_vec()).unwrap()));
+        let tools = String::from_utf8(splice.tools.to_vec()).unwrap();
+        let own = find("tools").filter(|_| own_tools).and_then(|own| own.strip_suffix(']'));
+        let both = own.map_or_else(|| tools.clone(), |own| format!("{own},{}", &tools[1..]));
+        new.push(("\"tools\"".to_owned(), both));
     }
     new
 }
@@ -159,7 +162,7 @@ fn composes(body: &str, round: Round, (tools, system, added, params): (bool, boo
         upstream_model: "up",
         system: system.then_some(br#"{"role":"system"}"#),
         params: &params,
-        tools: if tools && !request.own_tools { Bytes::from_static(br#"[{"offered":1}]"#) } else { Bytes::new() },
+        tools: if tools { Bytes::from_static(br#"[{"offered":1}]"#) } else { Bytes::new() },
         output_limit: None,
         closes_with_tools: false,
     };

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
 use super::chunk::says_something;
-use super::mend;
+use super::{finish, mend};
 use super::object::{self, Edit, Members, Patches};
 use super::said::Texts;
 use super::sse::{END_MARK, Event};
@@ -164,6 +164,26 @@ impl Reply {
         changed.unwrap_or_else(|| self.copy())
     }
 
+    /// The same completion, of whose calls only these are left: of each its place among all, and its id. Arguments are strings here, whatever
+    /// the provider made of them.
+    pub fn returning<'i>(&self, calls: impl Iterator<Item = (usize, &'i str)>) -> Self {
+        let changed = self.calls_changed(calls).and_then(|text| Self::parse(Bytes::from(text)).ok());
+        changed.unwrap_or_else(|| self.copy())
+    }
+
+    fn calls_changed<'i>(&self, calls: impl Iterator<Item = (usize, &'i str)>) -> Option<String> {
+        let members = Members::parse(&self.body).ok()?;
+        let choices: Vec<&RawValue> = serde_json::from_str(members.get("choices")?.get()).ok()?;
+        let choice = choices.first()?.get().as_bytes();
+        let message = Members::parse(choice).ok()?.get("message")?.get().as_bytes();
+        let all: Vec<&RawValue> = serde_json::from_str(Members::parse(message).ok()?.get("tool_calls")?.get()).ok()?;
+        let calls = calls.filter_map(|(at, id)| returned(all.get(at)?.get(), id)).collect::<Vec<_>>().join(",");
+        let message = object::edited(message, &[Edit::Set("tool_calls", &format!("[{calls}]"))]).ok()?;
+        let edits = [Edit::Set("message", &message), Edit::Set("finish_reason", finish::TOOL_CALLS)];
+        let choice = object::edited(choice, &edits).ok()?;
+        object::edited(&self.body, &[Edit::Set("choices", &format!("[{choice}]"))]).ok()
+    }
+
     fn first_choice_changed(&self, content: &str, finish: &str) -> Option<String> {
         let members = Members::parse(&self.body).ok()?;
         let choices: Vec<&RawValue> = serde_json::from_str(members.get("choices")?.get()).ok()?;
@@ -196,6 +216,19 @@ impl Reply {
     fn text(&self, range: Option<&Range<usize>>) -> Option<&str> {
         object::text_at(&self.body, range)
     }
+}
+
+/// A call with its id, and with arguments that are a string, `{}` where there are none.
+fn returned(call: &str, id: &str) -> Option<String> {
+    let function = Members::parse(call.as_bytes()).ok()?.get("function")?.get().as_bytes();
+    let arguments = Members::parse(function).ok()?.get("arguments").map_or("null", RawValue::get);
+    let text = match object::string(arguments) {
+        Some(text) if !text.trim().is_empty() => arguments.to_owned(),
+        None if arguments != "null" => object::quoted(arguments),
+        _ => "\"{}\"".to_owned(),
+    };
+    let function = object::edited(function, &[Edit::Set("arguments", &text)]).ok()?;
+    object::edited(call.as_bytes(), &[Edit::Set("id", &object::quoted(id)), Edit::Set("function", &function)]).ok()
 }
 
 /// A message whose calls are numbered, as a delta's must be.

@@ -2,6 +2,7 @@
 
 mod client;
 mod open;
+mod pauses;
 mod read;
 mod statements;
 

@@ -68,7 +68,7 @@ fn sums(of: &str) -> String {
 }
 
 /// A time of so many microseconds since 1970, exactly.
-fn time(micros: &str) -> String {
+pub(super) fn time(micros: &str) -> String {
     format!("'epoch'::timestamptz + {micros} * '1 microsecond'::interval")
 }
 

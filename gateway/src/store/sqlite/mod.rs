@@ -3,6 +3,7 @@
 //! The file has a write-ahead log, which is brought to the disk at every commit. Readers and the writer do not wait for each other.
 
 mod open;
+mod pauses;
 mod read;
 mod statements;
 

@@ -11,7 +11,8 @@ use crate::store::Unusable;
 use crate::store::schema::{Found, VERSION, VERSION_TABLE};
 
 /// From each version to the next.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/sqlite/0001_ledger.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/sqlite/0001_ledger.sql"), include_str!("../migrations/sqlite/0002_pauses.sql")];
 
 /// A log that grew beyond this, under a reader that took long, is cut again.
 const LONGEST_LOG: &str = "67108864";

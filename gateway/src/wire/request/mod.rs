@@ -3,6 +3,8 @@
 mod mending;
 mod reading;
 
+use std::collections::BTreeSet;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value};
 
@@ -84,6 +86,16 @@ impl Request {
         OUTPUT_LIMITS.iter().filter_map(|name| params.get(*name)?.as_u64()).max()
     }
 
+    /// The names of the caller's own tools, each once. Those of other kinds than functions may have none.
+    pub fn own_names(&self) -> BTreeSet<String> {
+        self.own_list().map_or_else(BTreeSet::new, |list| reading::names(list))
+    }
+
+    /// The caller's own list of tools, as it came.
+    fn own_list(&self) -> Option<&Bytes> {
+        self.members.iter().find(|(key, _)| self.own_tools && spells(key, "tools")).map(|(_, list)| list)
+    }
+
     /// The transcript as the caller sent it: the inside of its list of messages, in slices of whole messages.
     pub fn transcript(&self) -> &[Bytes] {
         &self.transcript.segments
@@ -116,13 +128,12 @@ impl Request {
         if self.stream && !self.has("stream_options") {
             put(&mut text, b"\"stream_options\"", br#"{"include_usage":true}"#);
         }
-        if splice.has_tools(round) {
-            if round == Round::Closing {
-                put(&mut text, b"\"tool_choice\"", b"\"none\"");
-            }
+        if round == Round::Closing && splice.closes_with_tools && self.has_tools(splice) {
+            put(&mut text, b"\"tool_choice\"", b"\"none\"");
+        }
+        if self.puts_tools(splice, round) {
             put(&mut text, b"\"tools\"", b"");
-            parts.push(text.split().freeze());
-            parts.push(splice.tools.clone());
+            self.put_tools(&mut text, &mut parts, splice);
         }
         text.put_u8(b'}');
         parts.push(text.freeze());
@@ -154,7 +165,7 @@ impl Request {
             }
             Place::StreamOptions if self.stream => put(text, key, with_usage(value).as_bytes()),
             Place::StreamOptions => {}
-            Place::Tools if !self.own_tools => {}
+            Place::Tools if !self.own_tools || round == Round::Closing || self.puts_tools(splice, round) => {}
             Place::ToolChoice if self.choice_is_over(splice, round) => put(text, key, b"\"auto\""),
             Place::ToolChoice if !self.keeps_choice(splice, round) => {}
             Place::Parallel if !self.keeps_parallel(splice, round) => {}
@@ -164,17 +175,40 @@ impl Request {
         }
     }
 
+    /// The caller's tools as they came, the gateway's after them.
+    fn put_tools(&self, text: &mut BytesMut, parts: &mut Vec<Bytes>, splice: &Splice<'_>) {
+        let own = self.own_list().map(|list| list.slice(..list.len() - 1));
+        parts.push(text.split().freeze());
+        match own {
+            Some(own) if splice.tools.is_empty() => parts.extend([own, Bytes::from_static(b"]")]),
+            Some(own) => parts.extend([own, Bytes::from_static(b","), splice.tools.slice(1..)]),
+            None => parts.push(splice.tools.clone()),
+        }
+    }
+
+    /// Whether tools are put in; the caller's alone stay where they are.
+    fn puts_tools(&self, splice: &Splice<'_>, round: Round) -> bool {
+        match round {
+            Round::First | Round::Later => !splice.tools.is_empty(),
+            Round::Closing => splice.closes_with_tools && self.has_tools(splice),
+        }
+    }
+
+    fn has_tools(&self, splice: &Splice<'_>) -> bool {
+        self.own_tools || !splice.tools.is_empty()
+    }
+
     /// A caller's `tool_choice` holds for the first round only: kept longer, `required` would never let the model answer.
     fn keeps_choice(&self, splice: &Splice<'_>, round: Round) -> bool {
-        self.own_tools || (!splice.tools.is_empty() && round == Round::First)
+        self.has_tools(splice) && round == Round::First
     }
 
     fn choice_is_over(&self, splice: &Splice<'_>, round: Round) -> bool {
-        !self.own_tools && !splice.tools.is_empty() && round == Round::Later
+        self.has_tools(splice) && round == Round::Later
     }
 
     fn keeps_parallel(&self, splice: &Splice<'_>, round: Round) -> bool {
-        self.own_tools || (!splice.tools.is_empty() && round != Round::Closing)
+        self.has_tools(splice) && round != Round::Closing
     }
 
     fn put_defaults(&self, text: &mut BytesMut, splice: &Splice<'_>, round: Round) {
@@ -228,12 +262,6 @@ pub struct Splice<'s> {
     pub output_limit: Option<OutputLimit>,
     /// Whether the closing call keeps the tools, and forbids them.
     pub closes_with_tools: bool,
-}
-
-impl Splice<'_> {
-    fn has_tools(&self, round: Round) -> bool {
-        !self.tools.is_empty() && (round != Round::Closing || self.closes_with_tools)
-    }
 }
 
 /// How long an answer may be.

@@ -2,13 +2,16 @@
 //! arguments are mended. Everything else is left alone.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{BadRequest, ToolChoice, mending};
 use crate::wire::history::{Entry, History, Role};
-use crate::wire::object::{Members, range_of, spells, string};
+use crate::wire::object::{Members, as_str, range_of, spells, string};
 use crate::wire::scan;
 
 /// The members of a body, raw keys and raw values.
@@ -135,6 +138,32 @@ impl<'a> Known<'a> {
 fn whole(raw: &str) -> Option<u64> {
     let number: f64 = raw.parse().ok().filter(|number: &f64| *number > 0.0)?;
     Some(number.ceil() as u64)
+}
+
+/// The names in a list of tools.
+pub(super) fn names(list: &[u8]) -> BTreeSet<String> {
+    let tools: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
+    let name = |tool: Tool<'_>| {
+        let name = tool.function.or(tool.custom).map_or(tool.name, |named| named.name)?;
+        as_str(name).map(Cow::into_owned)
+    };
+    tools.into_iter().filter_map(|tool| serde_json::from_str(tool.get()).ok()).filter_map(name).collect()
+}
+
+#[derive(Deserialize)]
+struct Tool<'t> {
+    #[serde(borrow, default)]
+    function: Option<Named<'t>>,
+    #[serde(borrow, default)]
+    custom: Option<Named<'t>>,
+    #[serde(borrow, default)]
+    name: Option<&'t RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Named<'n> {
+    #[serde(borrow, default)]
+    name: Option<&'n RawValue>,
 }
 
 /// A transcript as it came.
