@@ -164,7 +164,10 @@ impl Failure {
                 Row { param: Some((*field).to_owned()), ..invalid("invalid_request", &format!("`{field}` {why}.")) }
             }
             Self::ToolNameConflict(name) => {
-                let why = format!("`tools` names {}, which is also a tool that this model is offered here: rename it, or leave that one out with the header x-toolgate-tools.", Id(name));
+                let why = format!(
+                    "`tools` names {}, which is also a tool that this model is offered here: rename it, or leave that one out with the header x-toolgate-tools.",
+                    Id(name)
+                );
                 Row { param: Some("tools".to_owned()), ..invalid("tool_name_conflict", &why) }
             }
             Self::Refused(refused) => refused_row(*refused),

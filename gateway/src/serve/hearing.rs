@@ -251,7 +251,12 @@ impl Hearing {
         let (tools, own, mut nobody) = (&self.config.tools, &self.own, Tally::default());
         // In the record, for a caller may leave at any moment: what came so far is what was used so far.
         let tally = tally(record).unwrap_or(&mut nobody);
-        let heard = self.listening.hear(event, |name| tools.find(name).is_some() || own.contains(name), tally, |chunk| screen.show(chunk));
+        let heard = self.listening.hear(
+            event,
+            |name| tools.find(name).is_some() || own.contains(name),
+            tally,
+            |chunk| screen.show(chunk),
+        );
         heard.map_err(|broken| match broken {
             Broken::Error(data) => inside(provider, data.as_bytes()),
             Broken::Garbage => {

@@ -76,7 +76,8 @@ pub(super) async fn put_aside(
         return Ok(());
     }
     let read = |_| Failure::InvalidRequest("messages", "must be objects, as the API has them".to_owned());
-    let history = request.history().map_or_else(|| History::read(request.transcript()).map_err(read), |history| Ok(history.clone()))?;
+    let history =
+        request.history().map_or_else(|| History::read(request.transcript()).map_err(read), |history| Ok(history.clone()))?;
     for _ in 0..TRIES {
         let place = paused::place(&history, talk.returned().map(|(_, call)| call.id.as_str()));
         let state = is_worth_it.then(|| Paused::new(talk.clone(), mark, trace.to_owned()).to_json());

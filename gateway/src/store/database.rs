@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolgate_config::store::StoreUrl;
 
+use super::pauses::{Pause, Wanted};
 #[cfg(feature = "postgres")]
 use super::postgres::{self, Postgres};
-use super::pauses::{Pause, Wanted};
 use super::sqlite::{self, Sqlite};
 use super::{Row, Sum, Unusable};
 use crate::talk::paused::Kept;

@@ -439,7 +439,10 @@ impl Talk {
     /// Whether there is anything to keep of a pause: messages that the caller does not see, or counts from before. A first round that asks
     /// only for the caller's tools leaves nothing.
     pub fn is_worth_keeping(&self) -> bool {
-        self.is_resumed || self.hidden().is_some_and(|hidden| !hidden.before.is_empty() || hidden.calls.iter().any(|(_, result)| result.is_some()))
+        self.is_resumed
+            || self
+                .hidden()
+                .is_some_and(|hidden| !hidden.before.is_empty() || hidden.calls.iter().any(|(_, result)| result.is_some()))
     }
 
     /// The run is put aside, `elapsed` after its request began.

@@ -12,7 +12,6 @@ use bytes::Bytes;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolgate_config::class::DataClass;
 use toolgate_policies::zone::{self, Mark};
 use toolgate_tools::arguments::Arguments;
 
@@ -153,10 +152,9 @@ pub fn recognise(entry: &Entry, seen: &Seen, all: &[Seen], kept: &[Kept]) -> Res
     }
     for paused in kept.iter().filter(|kept| kept.place.before == seen.place.before).filter_map(|kept| read(kept)) {
         let has = |id: &str| entry.calls.iter().any(|call| call.id == id);
-        let mut ids = paused.talk.returned().map(|(_, call)| call.id.as_str());
-        if ids.clone().any(has)
-            && let Some(id) = ids.find(|id| !has(id)).or_else(|| entry.calls.first().map(|call| call.id.as_str()))
-        {
+        let ids: Vec<&str> = paused.talk.returned().map(|(_, call)| call.id.as_str()).collect();
+        let missing = ids.iter().find(|id| !has(id)).copied();
+        if let Some(id) = missing.or(entry.calls.first().map(|call| call.id.as_str())).filter(|_| ids.iter().any(|id| has(id))) {
             return Err(edited(How::Calls(id.to_owned())));
         }
     }
@@ -309,7 +307,11 @@ impl fmt::Display for Edited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.at;
         match &self.how {
-            How::Call(id) => write!(f, "messages[{at}] asks for the call {} with another name or other arguments than it was returned with", Id(id)),
+            How::Call(id) => write!(
+                f,
+                "messages[{at}] asks for the call {} with another name or other arguments than it was returned with",
+                Id(id)
+            ),
             How::Calls(id) => write!(f, "messages[{at}] has not the calls that were returned together: see the call {}", Id(id)),
             How::Before => write!(
                 f,

@@ -5,6 +5,7 @@ use toolgate_tools::arguments::Arguments;
 
 use super::*;
 
+mod mixed;
 mod properties;
 
 /// What a model says in one round, and how long it takes.
@@ -88,6 +89,7 @@ impl Played {
                     Words::AsTheyAre => "as they are",
                     Words::WithoutCalls => "without calls",
                     Words::Instead(_) => "instead",
+                    Words::OwnCalls => "own calls",
                 };
                 format!("{}: {shown}", truncated.map_or("done", Truncation::as_str))
             }
@@ -160,7 +162,7 @@ fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(T
 }
 
 fn play(limits: Limits, script: &[Says], tool: Tool<'_>) -> Played {
-    play_with(Talk::new(limits, true), script, tool, |talk| talk)
+    play_with(Talk::new(limits, true, Own::new()), script, tool, |talk| talk)
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn a_run_that_has_cost_its_cap_is_closed() {
 
 #[test]
 fn what_tools_cost_counts_against_the_cap_and_what_nobody_can_pay_closes_the_run() {
-    let mut talk = Talk::new(Limits { max_cost: Some(10), ..LIMITS }, true);
+    let mut talk = Talk::new(Limits { max_cost: Some(10), ..LIMITS }, true, Own::new());
     talk.heard(Says { cost: 4, ..calls(&["clock", "clock"]) }.answer(0)).unwrap();
     assert_eq!(talk.cost_left(), Some(6));
     talk.learn(vec![
@@ -200,7 +202,7 @@ fn a_run_that_runs_out_of_a_budget_or_of_the_window_ends_with_what_was_said() {
     let budget: (RanOut, Truncation) = (Talk::ran_out_of_budget, Truncation::Budget);
     for (ran_out, reason) in [budget, (Talk::ran_out_of_context, Truncation::Context)] {
         for (says, expected) in [(Says { words: "So far".to_owned(), ..calls(&["clock"]) }, true), (calls(&["clock"]), false)] {
-            let mut talk = Talk::new(LIMITS, true);
+            let mut talk = Talk::new(LIMITS, true, Own::new());
             assert!(!ran_out(&mut talk), "a run that has nothing to show is refused, or sent as it is");
             talk.heard(says.answer(0)).unwrap();
             assert!(!ran_out(&mut talk), "calls come before the next model call");
@@ -255,10 +257,10 @@ fn case_05_half_a_call_is_never_run() {
 #[test]
 fn without_tools_it_is_one_plain_call() {
     for says in [words("F"), words(""), calls(&["lookup {}"]), calls(&[]), half("", "lookup {"), words("F").after(99)] {
-        let played = play_with(Talk::new(LIMITS, false), std::slice::from_ref(&says), &ok, |talk| talk);
+        let played = play_with(Talk::new(LIMITS, false, Own::new()), std::slice::from_ref(&says), &ok, |talk| talk);
         assert_eq!(played.line(), "first, done: as they are", "{says:?}");
     }
-    assert!(!Talk::new(LIMITS, false).ran_out_of_time());
+    assert!(!Talk::new(LIMITS, false, Own::new()).ran_out_of_time());
 }
 
 #[test]
@@ -379,13 +381,13 @@ fn time_that_is_over_leaves_the_closing_call() {
     }
     let played = play(LIMITS, &[a().after(60), words("F")], &ok);
     assert_eq!((played.barred, played.talk.executed()), (vec!["c0.0 max_time".to_owned()], 0));
-    let mut closing = Talk::new(LIMITS, true);
+    let mut closing = Talk::new(LIMITS, true, Own::new());
     assert_eq!((closing.ran_out_of_time(), closing.ran_out_of_time()), (true, false));
 }
 
 #[test]
 fn tools_that_take_too_long_leave_the_closing_call() {
-    let mut talk = Talk::new(LIMITS, true);
+    let mut talk = Talk::new(LIMITS, true, Own::new());
     talk.heard(calls(&["lookup"]).answer(0)).unwrap();
     assert!(matches!(talk.turn(Duration::from_secs(1)), Turn::Run(calls) if calls.len() == 1));
     talk.learn(vec![Learned { executed: true, ..Learned::said("late".to_owned()) }]);
@@ -397,7 +399,7 @@ fn tools_that_take_too_long_leave_the_closing_call() {
 
 #[test]
 fn case_22_thoughts_beside_calls_are_kept_for_the_model_that_had_them() {
-    let mut talk = Talk::new(LIMITS, true);
+    let mut talk = Talk::new(LIMITS, true, Own::new());
     let thoughts = r#"[{"text":"T","signature":"S","signer":"aa"}]"#;
     talk.heard(Answer { thoughts: Some(thoughts.to_owned()), ..calls(&["clock"]).answer(0) }).unwrap();
     let turn = &talk.added()[0];
@@ -412,7 +414,7 @@ fn text_beside_calls_is_kept_for_the_model() {
 
 #[test]
 fn case_28_rounds_add_up() {
-    let mut talk = Talk::new(LIMITS, true);
+    let mut talk = Talk::new(LIMITS, true, Own::new());
     for (round, (prompt, completion)) in [(100, 10), (150, 20), (200, 30)].into_iter().enumerate() {
         let says = if round == 2 { words("F") } else { calls(&["clock"]) };
         let usage = Usage::counted(prompt, completion);
@@ -436,7 +438,7 @@ fn nothing_follows_the_end() {
 
 #[test]
 fn a_run_is_put_aside_in_every_stage_but_the_last() {
-    let mut talk = Talk::new(LIMITS, true);
+    let mut talk = Talk::new(LIMITS, true, Own::new());
     assert!(serde_json::to_string(&talk).is_ok());
     talk.heard(calls(&["lookup {", "clock"]).answer(0)).unwrap();
     assert!(serde_json::to_string(&talk).is_ok());

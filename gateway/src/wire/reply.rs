@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::call::{CallParts, Piece};
 use super::chunk::says_something;
-use super::{finish, mend};
 use super::object::{self, Edit, Members, Patches};
 use super::said::Texts;
 use super::sse::{END_MARK, Event};
 use super::usage::Usage;
+use super::{finish, mend};
 
 /// A completion as it came, and where in it the things stand that matter here.
 #[derive(Debug)]

@@ -135,9 +135,8 @@ impl Clerk {
             Some(database) => database,
             None => Writing::open(&self.url, self.patience.busy)?.ok_or_else(|| Unusable("nothing is kept".to_owned()))?,
         };
-        let done = work(&mut database).map_err(|trouble| {
-            Unusable(format!("the store {} does not keep what waits: {}", database.name(), trouble.0))
-        })?;
+        let done = work(&mut database)
+            .map_err(|trouble| Unusable(format!("the store {} does not keep what waits: {}", database.name(), trouble.0)))?;
         self.database = Some(database);
         Ok(done)
     }

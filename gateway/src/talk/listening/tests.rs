@@ -85,6 +85,10 @@ fn hear(kind: Kind, events: &[&str]) -> Heard {
     hear_events(kind, events.iter().map(|data| event(data))).unwrap()
 }
 
+fn mixed(characters: usize) -> Kind {
+    Kind::Mixed(StreamHold::Characters(characters))
+}
+
 fn hold(characters: usize) -> Kind {
     Kind::MayTurn(StreamHold::Characters(characters))
 }
@@ -172,6 +176,34 @@ fn case_22_thoughts_are_kept_for_the_next_round() {
     assert!(heard.shown.is_empty());
     let open = hear(Kind::Open, &[&thoughts[0], &call, &last, DONE]);
     assert_eq!((open.answer.thoughts, &open.shown[0]), (None, &thoughts[0]), "they are the caller's then");
+}
+
+#[test]
+fn a_round_whose_calls_may_be_the_callers_keeps_what_it_says_beside_them() {
+    let (abc, d, after, call, both) = (
+        say("abc"),
+        say("d"),
+        say("after"),
+        call(),
+        delta(&json!({ "content": "beside", "tool_calls": [{ "id": "c", "function": { "name": "lookup" } }] }), Value::Null),
+    );
+    let table: [(Kind, &[&str], &str, &str); 6] = [
+        (mixed(3), &[&abc, &call], "", "abc"),
+        (mixed(3), &[&abc, &d, &call, &after], "abcd", "after"),
+        (mixed(3), &[&abc, &both], "", "abcbeside"),
+        (mixed(2), &[&abc, &both], "abc", "beside"),
+        (mixed(0), &[&call, &abc], "", "abc"),
+        (Kind::Mixed(StreamHold::All), &[&abc, &d, &call], "", "abcd"),
+    ];
+    for (kind, events, live, held) in table {
+        let last = end("tool_calls");
+        let heard = hear(kind, &[events, &[&last, DONE]].concat());
+        assert_eq!((heard.live().as_str(), heard.held().as_str()), (live, held), "{kind:?} {events:?}");
+        // A piece of a call is never shown, but with the end of the round.
+        let chunks = heard.left.held.iter().map(|chunk| String::from_utf8_lossy(chunk.payload()).into_owned());
+        assert!(chunks.chain(heard.shown).all(|data| !data.contains("tool_calls\"")), "{kind:?}");
+        assert_eq!(heard.left.arguments, ["\"{}\""]);
+    }
 }
 
 #[test]

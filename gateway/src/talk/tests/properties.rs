@@ -71,7 +71,7 @@ proptest! {
     ) {
         let tool = |call: &Call, at: usize| format!("{} {}", call.name, at % results);
         let straight = play(limits, &script, &tool);
-        let paused = play_with(stored(Talk::new(limits, true)), &script, &tool, stored);
+        let paused = play_with(stored(Talk::new(limits, true, Own::new())), &script, &tool, stored);
         prop_assert_eq!(straight.line(), paused.line());
         prop_assert_eq!(straight.talk.added(), paused.talk.added());
         prop_assert_eq!(straight.talk.usage(), paused.talk.usage());
