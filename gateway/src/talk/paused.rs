@@ -320,3 +320,6 @@ impl fmt::Display for Edited {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! Pauses in a database: a thread that has the connection, and takes one request after another. What waits together to be kept is written in
 //! one transaction.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use toolgate_config::store::StoreUrl;
 
@@ -18,7 +18,7 @@ const MOST_AT_ONCE: usize = 64;
 
 /// The thread, as those who ask it see it.
 pub(super) struct Desk {
-    jobs: Mutex<Option<Sender<Job>>>,
+    jobs: Mutex<Option<UnboundedSender<Job>>>,
     ended: Mutex<Option<oneshot::Receiver<()>>>,
     patience: Patience,
 }
@@ -34,10 +34,10 @@ impl Desk {
     /// # Errors
     /// The system has no thread left.
     pub(super) fn start(url: StoreUrl, patience: Patience) -> Result<Self, Unusable> {
-        let (jobs, asked) = channel();
+        let (jobs, mut asked) = unbounded_channel();
         let (ending, ended) = oneshot::channel();
         let work = move || {
-            Clerk { url, patience, database: None }.work(&asked);
+            Clerk { url, patience, database: None }.work(&mut asked);
             // Nobody may wait for it.
             let _ = ending.send(());
         };
@@ -85,8 +85,8 @@ struct Clerk {
 }
 
 impl Clerk {
-    fn work(mut self, jobs: &Receiver<Job>) {
-        let mut next = jobs.recv().ok();
+    fn work(mut self, jobs: &mut UnboundedReceiver<Job>) {
+        let mut next = jobs.blocking_recv();
         while let Some(job) = next.take() {
             match job {
                 Job::Find(wanted, answer) => {
@@ -97,7 +97,7 @@ impl Clerk {
                 Job::Keep(pause, answer) => next = self.keep(pause, answer, jobs),
             }
             if next.is_none() {
-                next = jobs.recv().ok();
+                next = jobs.blocking_recv();
             }
         }
         if let Some(database) = self.database {
@@ -106,7 +106,12 @@ impl Clerk {
     }
 
     /// Keeps a pause, and with it those that wait right behind. Gives what came after them.
-    fn keep(&mut self, pause: Pause, answer: oneshot::Sender<Result<bool, Unusable>>, jobs: &Receiver<Job>) -> Option<Job> {
+    fn keep(
+        &mut self,
+        pause: Pause,
+        answer: oneshot::Sender<Result<bool, Unusable>>,
+        jobs: &mut UnboundedReceiver<Job>,
+    ) -> Option<Job> {
         let (mut pauses, mut answers, mut next) = (vec![pause], vec![answer], None);
         while pauses.len() < MOST_AT_ONCE {
             match jobs.try_recv() {

@@ -34,7 +34,7 @@ static FIND: LazyLock<String> = LazyLock::new(|| {
 
 /// Drops the oldest of a key, all but so many.
 const BOUND_KEY: &str =
-    "DELETE FROM pauses WHERE key = $1 AND at < (SELECT at FROM pauses WHERE key = $1 ORDER BY at DESC LIMIT 1 OFFSET $2)";
+    "DELETE FROM pauses WHERE key = $1 AND at <= (SELECT at FROM pauses WHERE key = $1 ORDER BY at DESC LIMIT 1 OFFSET $2)";
 
 static DROP: LazyLock<String> = LazyLock::new(|| {
     format!(

@@ -3,6 +3,7 @@
 mod child;
 mod house;
 mod ledger;
+mod pauses;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod queue;
