@@ -67,6 +67,24 @@ impl Writing {
         }
     }
 
+    /// Whether rows are safe, and not yet where they are read best.
+    pub(super) fn is_behind(&self) -> bool {
+        match self {
+            Self::Sqlite(store) => store.is_behind(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => false,
+        }
+    }
+
+    /// Brings rows that are safe to where they are read best.
+    pub(super) fn catch_up(&mut self) -> Result<(), Trouble> {
+        match self {
+            Self::Sqlite(store) => store.catch_up(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Drops the oldest rows of those before a time, and carries their sums on: all or nothing. Gives how many went.
     pub(super) fn carry(&mut self, before: Timestamp, most: usize) -> Result<usize, Trouble> {
         match self {

@@ -2,6 +2,8 @@
 //!
 //! Each write to the disk costs the same, however many rows are in it. A row that comes alone is written at once. Where rows come side by
 //! side, the next ones are waited for as long as they keep coming, and not much longer: callers who all wait for their rows send no more.
+//! As many as came the last time are expected, so that whoever writes sleeps once a batch: each look whether they have come costs two changes
+//! of threads, which is more than all else that is done for them.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +47,8 @@ impl Pace {
         if is_alone || gathered.rows >= ENOUGH {
             return None;
         }
-        let silence = (self.distance * SILENCE).clamp(SHORTEST, LONGEST);
+        let missing = u32::try_from(self.together.saturating_sub(gathered.rows)).unwrap_or(u32::MAX);
+        let silence = self.distance.saturating_mul(SILENCE.saturating_add(missing)).clamp(SHORTEST, LONGEST);
         Some((gathered.last + silence).min(gathered.first + LONGEST))
     }
 
@@ -80,7 +83,8 @@ mod tests {
         let table = [
             (vec![], 0, gathered(1, 5, 5), None),
             (vec![gathered(1, 0, 0)], 1, gathered(1, 5, 5), None),
-            (vec![gathered(2, 0, 1)], 2, gathered(1, 5, 5), Some(11)),
+            (vec![gathered(2, 0, 1)], 2, gathered(1, 5, 5), Some(12)),
+            (vec![gathered(5, 0, 4)], 4, gathered(5, 5, 5), Some(11)),
             (vec![gathered(2, 0, 1), gathered(1, 3, 3)], 4, gathered(1, 5, 5), None),
             (vec![gathered(2, 0, 1), gathered(1, 3, 3)], 6, gathered(1, 5, 5), Some(11)),
             (vec![gathered(2, 0, 1), gathered(3, 0, 10)], 10, gathered(1, 12, 12), Some(22)),

@@ -21,6 +21,8 @@ const DROPPED_AT_ONCE: usize = 500;
 const PAUSES_AT_ONCE: usize = 50;
 /// Between two such steps.
 const BETWEEN_STEPS: Duration = Duration::from_millis(50);
+/// After this much silence rows that are safe are brought to where they are read best.
+const BEHIND_AT_MOST: Duration = Duration::from_millis(50);
 /// Between two looks whether rows have become old.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(60);
 
@@ -50,12 +52,16 @@ impl Writer {
         let mut rows = Vec::new();
         let mut look = Instant::now();
         loop {
-            match self.shared.queue.take(&mut rows, &mut pace, look) {
+            let due = if self.database.is_behind() { look.min(Instant::now() + BEHIND_AT_MOST) } else { look };
+            match self.shared.queue.take(&mut rows, &mut pace, due) {
                 Next::Write => {
                     self.write(&mut rows, gateway);
                     pace.written(Instant::now());
                 }
-                Next::Chore => look = Instant::now(),
+                Next::Chore => {
+                    self.catch_up();
+                    look = Instant::now();
+                }
                 Next::End => break,
             }
             if look <= Instant::now() {
@@ -99,10 +105,25 @@ impl Writer {
             }
         }
         self.shared.commits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.note_success();
+        true
+    }
+
+    /// Brings rows that are safe already to where they are read best. Where that fails nobody is let in until it succeeds.
+    fn catch_up(&mut self) {
+        if !self.database.is_behind() {
+            return;
+        }
+        match self.database.catch_up() {
+            Ok(()) => self.note_success(),
+            Err(trouble) => self.note(&trouble),
+        }
+    }
+
+    fn note_success(&self) {
         if self.shared.queue.set_trouble(None).is_some() {
             tracing::info!(store = self.database.name(), "the store takes rows again; none was lost");
         }
-        true
     }
 
     fn note(&self, trouble: &Trouble) {

@@ -1,41 +1,59 @@
 //! A ledger in a file: for one gateway, and for two while one hands over to the other.
 //!
-//! The file has a write-ahead log, which is brought to the disk at every commit. Readers and the writer do not wait for each other.
+//! The file has a write-ahead log, which is brought to the disk at every commit. Readers and the writer do not wait for each other. Under load
+//! rows are safe in a `journal` first.
 
+mod journal;
+mod line;
 mod open;
 mod pauses;
 mod read;
 mod statements;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, params};
 
+use self::journal::Journal;
+use self::line::Line;
 pub(super) use self::read::Reading;
 #[cfg(test)]
 pub(super) use self::statements::ROWS_OF_USER;
 use self::statements::{CARRY, DROP, INSERT};
-use super::Unusable;
-use super::database::{Numbered, Trouble, signed};
-use super::text::fitted;
+use super::database::{Numbered, Trouble};
+use super::{Row, Unusable};
+
+/// As many rows that come together are a load: they go into the journal first.
+const LOAD: usize = 8;
+/// As many rows of the journal are brought into the table together: more make a reader wait, and save little.
+const MOST_BESIDE: usize = 512;
 
 /// The writer's connection to the file.
 pub(super) struct Sqlite {
     connection: Connection,
+    path: PathBuf,
     name: String,
+    journal: Option<Journal>,
+    /// The rows that are in the journal and not in the table.
+    beside: Vec<(i64, Row)>,
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it, and sees that it can be written.
+    /// Opens the file, or makes it, sees that it can be written, and brings in what another gateway left beside it.
     ///
     /// # Errors
     /// It cannot be used.
     pub(super) fn open(path: &Path, patience: Duration) -> Result<Self, Unusable> {
         let name = name(path);
         let connection = open::open(path, patience).map_err(|refusal| refusal.of(&name))?;
-        Ok(Self { connection, name })
+        let opened = Self { connection, path: path.to_owned(), name, journal: None, beside: Vec::new() };
+        let brought = journal::bring_in(path, |lines| opened.insert(lines));
+        brought.map_err(|trouble: Trouble| {
+            Unusable(format!("the store {} does not take what was left beside it: {}", opened.name, trouble.0))
+        })?;
+        Ok(opened)
     }
 
     /// What messages call it.
@@ -43,11 +61,77 @@ impl Sqlite {
         &self.name
     }
 
-    /// Writes rows in one transaction.
-    pub(super) fn append(&self, rows: &[Numbered<'_>]) -> Result<(), Trouble> {
+    /// Makes rows safe, all or none: in the table or, where many come together, in the journal.
+    pub(super) fn append(&mut self, rows: &[Numbered<'_>]) -> Result<(), Trouble> {
+        if rows.len() >= LOAD && self.append_beside(rows) {
+            return Ok(());
+        }
+        let lines: Vec<Line<'_>> = self.numbered_beside().chain(rows.iter().map(Line::of)).collect();
+        self.insert(&lines)?;
+        drop(lines);
+        self.none_beside();
+        Ok(())
+    }
+
+    /// Whether rows are in the journal alone.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// Brings the rows of the journal into the table.
+    pub(super) fn catch_up(&mut self) -> Result<(), Trouble> {
+        if self.is_behind() {
+            self.insert(&self.numbered_beside().collect::<Vec<_>>())?;
+            self.none_beside();
+        }
+        Ok(())
+    }
+
+    /// Puts rows into the journal. `false`: it has no room, or is of no use; the table takes them.
+    fn append_beside(&mut self, rows: &[Numbered<'_>]) -> bool {
+        if self.beside.len() + rows.len() > MOST_BESIDE && (self.is_behind() || rows.len() > MOST_BESIDE) {
+            return false;
+        }
+        if self.journal.is_none() {
+            self.journal = Journal::open(&self.path).inspect_err(|error| self.note(error)).ok();
+        }
+        let Some(journal) = &mut self.journal else { return false };
+        match journal.append(rows) {
+            Ok(true) => {
+                self.beside.extend(rows.iter().map(|numbered| (numbered.id, numbered.row.clone())));
+                true
+            }
+            Ok(false) => false,
+            Err(error) => {
+                self.note(&error);
+                false
+            }
+        }
+    }
+
+    fn note(&self, error: &std::io::Error) {
+        tracing::warn!(store = self.name, %error, "the ledger's journal takes no rows; they go straight into the ledger");
+    }
+
+    fn numbered_beside(&self) -> impl Iterator<Item = Line<'_>> {
+        self.beside.iter().map(|(id, row)| Line::of(&Numbered { id: *id, row }))
+    }
+
+    fn none_beside(&mut self) {
+        self.beside.clear();
+        if let Some(mut journal) = self.journal.take() {
+            match journal.begin_again() {
+                Ok(()) => self.journal = Some(journal),
+                Err(_) => journal.remove(),
+            }
+        }
+    }
+
+    /// Puts rows into the table in one transaction.
+    fn insert(&self, lines: &[Line<'_>]) -> Result<(), Trouble> {
         self.in_transaction(|connection| {
             let mut insert = connection.prepare_cached(INSERT)?;
-            rows.iter().try_for_each(|row| append(&mut insert, row))
+            lines.iter().try_for_each(|line| line.insert(&mut insert))
         })
     }
 
@@ -73,7 +157,18 @@ impl Sqlite {
     }
 
     /// Closes the file, with everything in it and nothing beside it.
-    pub(super) fn close(self) {
+    pub(super) fn close(mut self) {
+        if let Err(trouble) = self.catch_up() {
+            let reason = trouble.0;
+            return tracing::warn!(
+                store = self.name,
+                reason,
+                "rows stay in the ledger's journal; the next gateway brings them in"
+            );
+        }
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
         let checkpoint = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) =
             checkpoint.map_err(Trouble::from).and_then(|()| self.connection.close().map_err(|(_, error)| error.into()))
@@ -94,36 +189,6 @@ fn name(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
-fn append(insert: &mut CachedStatement<'_>, numbered: &Numbered<'_>) -> rusqlite::Result<()> {
-    let row = numbered.row;
-    let called = row.called();
-    insert.execute(params![
-        row.at.as_microsecond(),
-        numbered.id,
-        row.trace.hex(&mut [0; 32]),
-        row.round,
-        called.attempt,
-        fitted(&row.key),
-        row.user.as_deref().map(fitted),
-        fitted(&row.model),
-        fitted(called.served),
-        called.provider.map(fitted),
-        called.upstream_model.map(fitted),
-        called.tool.map(fitted),
-        signed(row.tokens.fresh),
-        signed(row.tokens.cached),
-        signed(row.tokens.cache_write),
-        signed(row.tokens.output),
-        signed(row.reasoning),
-        row.estimated,
-        row.cost.map(|cost| signed(cost.0)),
-        row.reported.map(|cost| signed(cost.0)),
-        row.outcome,
-        row.requests,
-    ])?;
-    Ok(())
-}
-
 impl From<rusqlite::Error> for Trouble {
     fn from(error: rusqlite::Error) -> Self {
         Self(match error.sqlite_error_code() {
@@ -134,5 +199,11 @@ impl From<rusqlite::Error> for Trouble {
             Some(ErrorCode::DatabaseCorrupt) => format!("it is damaged ({error})"),
             _ => error.to_string(),
         })
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self(format!("its journal cannot be used: {error}"))
     }
 }

@@ -1,6 +1,7 @@
-//! Reading the file: sums, row by row. The file is read as it is at the first row, whatever is written meanwhile.
+//! Reading the file: sums, row by row. The file is read as it is at the first row, whatever is written meanwhile; the journals beside it before
+//! that, so that a row which goes from the one to the other is seen, and a row that is in both is seen once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,8 +9,9 @@ use rusqlite::{Connection, Params, Row};
 use toolgate_config::money::NanoUsd;
 use toolgate_config::price::Billed;
 
+use super::line::Line;
 use super::statements::{CARRIED, CARRIED_OF_USER, ROWS, ROWS_OF_USER};
-use super::{name, open};
+use super::{journal, name, open};
 use crate::store::database::{Asked, Trouble, unsigned};
 use crate::store::tally::Tally;
 use crate::store::{Sum, Unusable};
@@ -17,6 +19,7 @@ use crate::store::{Sum, Unusable};
 /// A connection that only reads.
 pub(crate) struct Reading {
     connection: Connection,
+    path: PathBuf,
 }
 
 impl Reading {
@@ -26,18 +29,24 @@ impl Reading {
     /// It is not there, or cannot be read.
     pub(crate) fn open(path: &Path, patience: Duration) -> Result<Self, Unusable> {
         let connection = open::open_to_read(path, patience).map_err(|refusal| refusal.of(&name(path)))?;
-        Ok(Self { connection })
+        Ok(Self { connection, path: path.to_owned() })
     }
 
     /// The sums of the rows that are asked for.
     pub(crate) fn sums(&mut self, asked: &Asked) -> Result<Vec<Sum>, Trouble> {
         let since = asked.since.map_or(i64::MIN, Timestamp::as_microsecond);
         let mut tally = Tally::default();
+        let beside = journal::rows_beside(&self.path);
         // One view for both statements: rows that are carried on in between would be counted twice, or never.
         let view = self.connection.transaction()?;
         match &asked.of {
             None => add(&view, &ROWS, [since], &mut tally)?,
             Some((key, user)) => add(&view, &ROWS_OF_USER, (since, key, user), &mut tally)?,
+        }
+        for line in beside.iter().filter(|line| line.at >= since && is_of(line, asked)) {
+            if !is_in(&view, line)? {
+                tally.add(line.group(), &line.amounts());
+            }
         }
         match &asked.of {
             _ if asked.since.is_some() => {}
@@ -65,6 +74,15 @@ fn add(view: &Connection, statement: &str, parameters: impl Params, tally: &mut 
         tally.add(group, &amounts(row)?);
     }
     Ok(())
+}
+
+fn is_of(line: &Line<'_>, asked: &Asked) -> bool {
+    asked.of.as_ref().is_none_or(|(key, user)| line.key == *key && line.end_user.as_deref() == Some(user))
+}
+
+fn is_in(view: &Connection, line: &Line<'_>) -> Result<bool, Trouble> {
+    let mut statement = view.prepare_cached("SELECT 1 FROM ledger WHERE at = ?1 AND id = ?2")?;
+    Ok(statement.exists((line.at, line.id))?)
 }
 
 /// The columns behind those of the group.

@@ -17,10 +17,10 @@ use crate::targets::{Target, Targets};
 use crate::trace::TraceId;
 
 /// Long enough to keep every row.
-pub(super) const FOR_EVER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+pub(in crate::store) const FOR_EVER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// So that nothing takes long.
-pub(super) const HASTE: Patience = Patience {
+pub(in crate::store) const HASTE: Patience = Patience {
     deadline: Duration::from_millis(300),
     busy: Duration::from_millis(100),
     retry: Duration::from_millis(20),
@@ -28,10 +28,10 @@ pub(super) const HASTE: Patience = Patience {
 };
 
 /// A folder that goes with the test.
-pub(super) struct Folder(PathBuf);
+pub(in crate::store) struct Folder(PathBuf);
 
 impl Folder {
-    pub(super) fn new() -> Self {
+    pub(in crate::store) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("toolgate-store-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
@@ -39,7 +39,7 @@ impl Folder {
         Self(folder)
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(in crate::store) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -51,12 +51,12 @@ impl Drop for Folder {
 }
 
 /// A ledger of this store that keeps its rows.
-pub(super) fn ledger(url: &StoreUrl) -> Ledger {
+pub(in crate::store) fn ledger(url: &StoreUrl) -> Ledger {
     Ledger::open_with(url, FOR_EVER, PATIENCE).unwrap_or_else(|unusable| panic!("{}", unusable.0))
 }
 
 /// Whom the rows went to.
-pub(super) fn target() -> Arc<Target> {
+pub(in crate::store) fn target() -> Arc<Target> {
     let file = r#"
 providers: { openai: { kind: openai_compatible, base_url: "http://127.0.0.1:1" } }
 models: { support: { provider: openai, upstream_model: gpt-4o-mini } }
@@ -66,7 +66,7 @@ models: { support: { provider: openai, upstream_model: gpt-4o-mini } }
 }
 
 /// A model call: one request, 15 tokens, 600 nano-dollars.
-pub(super) fn row() -> Row {
+pub(in crate::store) fn row() -> Row {
     Row {
         at: Timestamp::now(),
         trace: TraceId::random(),
@@ -86,7 +86,7 @@ pub(super) fn row() -> Row {
 }
 
 /// A tool call that costs 2,000 nano-dollars.
-pub(super) fn tool_row() -> Row {
+pub(in crate::store) fn tool_row() -> Row {
     Row {
         what: What::Tool { name: Cow::Borrowed("get_order") },
         tokens: Billed::default(),
@@ -98,17 +98,17 @@ pub(super) fn tool_row() -> Row {
 }
 
 /// How many rows a ledger holds, or has held.
-pub(super) async fn rows_in(ledger: &Ledger) -> u64 {
+pub(in crate::store) async fn rows_in(ledger: &Ledger) -> u64 {
     ledger.sums(None).await.unwrap().iter().map(|sum| sum.calls).sum()
 }
 
 /// Runs a test that waits.
-pub(super) fn run(test: impl Future<Output = ()>) {
+pub(in crate::store) fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test);
 }
 
 /// Returns when the condition holds.
-pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(in crate::store) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     for _ in 0..1000 {
         if holds().await {
             return;

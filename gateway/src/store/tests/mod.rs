@@ -1,7 +1,7 @@
 //! The ledger with real databases.
 
 mod child;
-mod house;
+pub(super) mod house;
 mod ledger;
 mod pauses;
 #[cfg(feature = "postgres")]

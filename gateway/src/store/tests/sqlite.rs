@@ -10,7 +10,7 @@ use super::house::{FOR_EVER, Folder, HASTE, eventually, ledger, row, rows_in, ru
 use crate::store::database::{Asked, Numbered, Reading};
 use crate::store::schema::VERSION;
 use crate::store::sqlite::Sqlite;
-use crate::store::{Ledger, PATIENCE};
+use crate::store::{Ledger, PATIENCE, Row};
 
 #[test]
 fn a_file_that_cannot_be_used_is_left_as_it_is_and_the_sentence_says_why() {
@@ -125,17 +125,80 @@ fn whatever_the_database_refuses_waits_until_it_takes_it() {
 fn a_full_disk_takes_all_or_nothing_of_a_batch() {
     let folder = Folder::new();
     let path = folder.path("toolgate.db");
-    let database = Sqlite::open(&path, PATIENCE.busy).unwrap();
-    let most = |pages: u32| database_pages(&database, pages);
-    let now = most(1);
+    let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
+    let now = database_pages(&database, 1);
     let rows: Vec<_> = (0..1000).map(|_| row()).collect();
-    let batch: Vec<_> = rows.iter().zip(1..).map(|(row, id)| Numbered { id, row }).collect();
-    let trouble = database.append(&batch).unwrap_err();
+    let trouble = database.append(&numbered(&rows)).unwrap_err();
     assert_eq!(trouble.0, "there is no room left on its disk");
     assert_eq!(rows_of(&path), 0);
     database_pages(&database, now + 1000);
-    database.append(&batch).unwrap();
+    database.append(&numbered(&rows)).unwrap();
     assert_eq!(rows_of(&path), 1000);
+}
+
+fn numbered(rows: &[Row]) -> Vec<Numbered<'_>> {
+    rows.iter().zip(1..).map(|(row, id)| Numbered { id, row }).collect()
+}
+
+#[test]
+fn rows_of_a_load_are_read_at_once_and_each_once_wherever_they_are() {
+    let folder = Folder::new();
+    let path = folder.path("toolgate.db");
+    let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
+    let rows: Vec<_> = (0..700).map(|_| row()).collect();
+    let numbered = numbered(&rows);
+    for (upto, beside) in [(20, 20), (40, 40), (45, 0), (60, 15), (61, 0), (500, 439), (700, 0)] {
+        let seen = usize::try_from(rows_of(&path)).unwrap();
+        database.append(&numbered[seen..upto]).unwrap();
+        assert_eq!((rows_of(&path), in_table(&path)), (upto as u64, upto as u64 - beside), "{upto}");
+    }
+    database.append(&numbered[..30]).unwrap();
+    assert_eq!((rows_of(&path), database.is_behind()), (700, true), "rows that are written again are the same rows");
+    database.catch_up().unwrap();
+    assert_eq!((rows_of(&path), in_table(&path), database.is_behind()), (700, 700, false));
+    database.close();
+    let left: Vec<_> = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["toolgate.db"], "a closed store is one file");
+}
+
+#[test]
+fn what_a_gateway_left_in_its_journal_is_brought_in_by_the_next_one() {
+    let folder = Folder::new();
+    let path = folder.path("toolgate.db");
+    let rows: Vec<_> = (0..20).map(|_| row()).collect();
+    let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
+    database.append(&numbered(&rows)).unwrap();
+    let other = Sqlite::open(&path, PATIENCE.busy).unwrap();
+    assert_eq!((rows_of(&path), in_table(&path)), (20, 0), "its gateway is still there");
+    drop((database, other));
+    assert_eq!((rows_of(&path), in_table(&path)), (20, 0));
+    Sqlite::open(&path, PATIENCE.busy).unwrap().close();
+    assert_eq!((rows_of(&path), in_table(&path)), (20, 20));
+}
+
+#[test]
+fn rows_that_are_safe_already_wait_behind_a_lock_and_nobody_is_let_in() {
+    let folder = Folder::new();
+    let path = folder.path("toolgate.db");
+    run(async {
+        let ledger = Ledger::open_with(&StoreUrl::Sqlite(path.clone()), FOR_EVER, HASTE).unwrap();
+        ledger.written(ledger.write(row())).await.unwrap();
+        let somebody = Connection::open(&path).unwrap();
+        somebody.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // The first row alone would wait for the lock.
+        let tickets: Vec<_> = (0..100).map(|_| ledger.write(row())).collect();
+        eventually("the lock is noticed", async || ledger.is_well().is_err()).await;
+        somebody.execute_batch("COMMIT").unwrap();
+        eventually("the rows are written", async || ledger.written(tickets[99]).await.is_ok()).await;
+        eventually("the store is well", async || ledger.is_well().is_ok()).await;
+        assert_eq!(rows_in(&ledger).await, 101);
+        ledger.close().await;
+    });
+}
+
+fn in_table(path: &std::path::Path) -> u64 {
+    let count: i64 = Connection::open(path).unwrap().query_row("SELECT COUNT(*) FROM ledger", [], |row| row.get(0)).unwrap();
+    count.try_into().unwrap()
 }
 
 /// Allows the file so many pages, and not fewer than it has. Gives how many that are.
