@@ -21,8 +21,6 @@ const ROUGH_MARGIN: u64 = 1024;
 pub enum Counted {
     /// As its provider counts it, as far as anybody here can know.
     Exactly,
-    /// A little more or less.
-    Nearly,
     /// By its length alone, and rather too high.
     Roughly,
 }
@@ -229,9 +227,7 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_exactly_can_be_counted_again_and_what_is_rough_must_fit_many_times() {
-        for (counted, rough, margin) in
-            [(Counted::Exactly, false, 1), (Counted::Nearly, true, 1), (Counted::Roughly, true, ROUGH_MARGIN)]
-        {
+        for (counted, rough, margin) in [(Counted::Exactly, false, 1), (Counted::Roughly, true, ROUGH_MARGIN)] {
             let wanted = Call { counted, ..call(Output::Asked(1)) }.wants(&[limit(budget(Unit::Tokens), 9)]).unwrap();
             assert_eq!((wanted.claims[0].rough, wanted.margin), (rough, margin), "{counted:?}");
         }

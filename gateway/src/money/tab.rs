@@ -88,7 +88,7 @@ impl Order<'_> {
     fn at_once(&self, path: &[Arc<Limit>], opens: bool) -> Call {
         let (prompt, counted) = match self.prompt {
             Some(tokens) => (tokens, Counted::Exactly),
-            None if budget::counts_tokens(path) => self.tokens.prompt_at_once(self.target, self.sent),
+            None if budget::counts_tokens(path) => self.tokens.prompt_at_once(self.sent),
             None => (0, Counted::Exactly),
         };
         self.call(prompt, counted, opens)

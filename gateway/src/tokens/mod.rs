@@ -36,10 +36,6 @@ const LONGEST_EXACT: usize = 256 * 1024;
 const EXACT_AT_ONCE: usize = 4 * 1024;
 const ESTIMATED_AT_ONCE: usize = 128 * 1024;
 
-/// The longest body whose text is looked at for every call, in bytes: it takes a few microseconds. Of longer ones only the length is, until
-/// it matters.
-const LOOKED_AT: usize = 4 * 1024;
-
 /// From bodies of these lengths it is learnt how a provider counts, in bytes: shorter ones say little, longer ones take long.
 const LEARNT_FROM: std::ops::RangeInclusive<usize> = 512..=64 * 1024;
 
@@ -75,15 +71,9 @@ impl Tokens {
         if by.is_some() { count } else { self.ratios.applied(target, count) }
     }
 
-    /// The tokens of a request for this target as well as they can be told in a few microseconds.
-    pub fn prompt_at_once(&self, target: &Target, body: &Segments) -> (u64, Counted) {
-        let length = body.len();
-        if length > LOOKED_AT {
-            return (most(length, body.pieces()), Counted::Roughly);
-        }
-        let estimate = prompt::count(&whole(body.clone()), None).tokens;
-        let counted = if vocabulary(target).is_some() { Counted::Nearly } else { Counted::Exactly };
-        (self.ratios.applied(target, estimate), counted)
+    /// The tokens of a request as well as they can be told in no time: by its length. Its text is looked at where that matters.
+    pub fn prompt_at_once(&self, body: &Segments) -> (u64, Counted) {
+        (most(body.len(), body.pieces()), Counted::Roughly)
     }
 
     /// The tokens of each of these messages, and those of the frame around them: a request without messages. By the target's vocabulary where
