@@ -10,6 +10,7 @@ use toolgate_policies::limits::Limits;
 use toolgate_tools::net::Net;
 use toolgate_tools::toolbox::Toolbox;
 
+use crate::listings::Listings;
 use crate::money::{Closed, Money, Tab};
 use crate::prepared::Prepared;
 use crate::store::pauses::Pauses;
@@ -37,6 +38,8 @@ pub struct Gateway {
     pub metrics: Metrics,
     /// What counts tokens.
     pub tokens: Tokens,
+    /// What providers list as their models.
+    pub listings: Listings,
     in_flight: AtomicUsize,
     draining: AtomicBool,
     emptied: Notify,
@@ -122,6 +125,7 @@ impl Gateway {
             departures,
             metrics: Metrics::new().map_err(|error| Closed(format!("the metrics: {error}")))?,
             tokens: Tokens::default(),
+            listings: Listings::default(),
             in_flight: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             emptied: Notify::new(),

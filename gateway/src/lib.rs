@@ -9,6 +9,7 @@ pub mod failure;
 pub mod fit;
 pub mod gateway;
 pub mod intake;
+pub mod listings;
 pub mod money;
 pub mod prepared;
 pub mod provider;

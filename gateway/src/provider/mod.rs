@@ -9,6 +9,7 @@ mod decoder;
 mod gemini;
 mod groq;
 pub mod ids;
+pub mod listing;
 mod mistral;
 mod ollama;
 mod openai;

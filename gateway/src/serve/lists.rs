@@ -1,11 +1,15 @@
 //! What a caller may look up: the models that it may use, and the traces of its own runs.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_config::Config;
 use toolgate_config::limit::Unit;
 use toolgate_config::money::NanoUsd;
+use toolgate_config::names::ModelName;
+use toolgate_config::server::Auth;
 use toolgate_policies::counters::BudgetReading;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::limits::{Limit, What};
@@ -14,22 +18,51 @@ use toolgate_policies::{gate, grant};
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::money::Closed;
+use crate::provider::listing::Listed;
 use crate::reply::Whole;
 use crate::trace::{Run, TraceId, usd};
 
-/// `GET /v1/models`: every named model that the caller may use.
-pub(super) fn models(config: &Config, caller: &Caller) -> Whole {
+/// `GET /v1/models`: every model of the file that the caller may use and, where it may use others, those that their provider lists. Each is
+/// there once; the file has the first word.
+pub(super) async fn models(gateway: &Gateway, config: &Config, caller: &Caller) -> Whole {
     let names = config.models.named.keys().map(|name| name.as_str());
     let allowed = names.filter(|name| gate::admit(config, caller, name).is_ok());
-    let data: Vec<Value> = allowed.map(model_json).collect();
+    let mut data: Vec<Value> = allowed.map(model_json).collect();
+    let others = others(gateway, config, caller).await;
+    let mut seen = HashSet::new();
+    let others = others.iter().filter(|model| is_another(config, caller, &model.id) && seen.insert(model.id.as_str()));
+    data.extend(others.map(listed_json));
     Whole::json(json!({ "object": "list", "data": data }).to_string())
 }
 
 /// `GET /v1/models/{id}`: one of them; whatever else is not there.
-pub(super) fn model(config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
+pub(super) async fn model(gateway: &Gateway, config: &Config, caller: &Caller, id: &str) -> Result<Whole, Failure> {
     let id: Cow<'_, str> = percent_encoding::percent_decode_str(id).decode_utf8().map_err(|_| not_found())?;
-    let listed = config.models.named.contains_key(&*id) && gate::admit(config, caller, &id).is_ok();
-    if listed { Ok(Whole::json(model_json(&id).to_string())) } else { Err(not_found()) }
+    if config.models.named.contains_key(&*id) && gate::admit(config, caller, &id).is_ok() {
+        return Ok(Whole::json(model_json(&id).to_string()));
+    }
+    let others = if is_another(config, caller, &id) { others(gateway, config, caller).await } else { Arc::default() };
+    let listed = others.iter().find(|model| model.id == *id).ok_or_else(not_found)?;
+    Ok(Whole::json(listed_json(listed).to_string()))
+}
+
+/// What the provider behind `"*"` lists, where the caller may use anything of it.
+async fn others(gateway: &Gateway, config: &Config, caller: &Caller) -> Arc<[Listed]> {
+    let Some(any) = &config.models.any else { return Arc::default() };
+    let named = |models: &BTreeSet<ModelName>| models.iter().all(|model| config.models.named.contains_key(model));
+    if grant::key_of(config, caller).and_then(|key| key.models.as_ref()).is_some_and(named) {
+        return Arc::default();
+    }
+    let key = match config.auth {
+        Auth::Passthrough => caller.bearer.as_ref(),
+        Auth::Keys | Auth::None => any.provider.api_key.as_ref(),
+    };
+    gateway.listings.of(&gateway.net, &any.provider, key, caller.bearer.is_some()).await
+}
+
+/// Whether it is a name that stands for itself, and for this caller.
+fn is_another(config: &Config, caller: &Caller, name: &str) -> bool {
+    !config.models.named.contains_key(name) && gate::admit(config, caller, name).is_ok()
 }
 
 fn not_found() -> Failure {
@@ -38,6 +71,11 @@ fn not_found() -> Failure {
 
 fn model_json(name: &str) -> Value {
     json!({ "id": name, "object": "model", "created": 0, "owned_by": "toolgate" })
+}
+
+fn listed_json(model: &Listed) -> Value {
+    let owner = model.owner.as_deref().unwrap_or("provider");
+    json!({ "id": model.id, "object": "model", "created": model.created, "owned_by": owner })
 }
 
 /// `GET /toolgate/traces/{id}`: for the caller that made the run, and for admins; for everybody else it does not exist.

@@ -128,8 +128,8 @@ async fn serve(
             record.run.is_kept = true;
             return pass::serve(gateway, caller, path, (&head.headers, incoming), outlet, record).await;
         }
-        Route::Models => lists::models(&config, &caller),
-        Route::Model(id) => lists::model(&config, &caller, id)?,
+        Route::Models => lists::models(gateway, &config, &caller).await,
+        Route::Model(id) => lists::model(gateway, &config, &caller, id).await?,
         Route::Trace(id) => lists::trace(gateway, &config, &caller, id)?,
         Route::Spend => lists::spend(gateway, &caller).await?,
     };

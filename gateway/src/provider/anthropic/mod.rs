@@ -37,6 +37,11 @@ fn path(base: &str) -> String {
     if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") }
 }
 
+/// The path of its models.
+pub(super) fn models_path(base: &str) -> String {
+    if base.ends_with("/v1") { format!("{base}/models") } else { format!("{base}/v1/models") }
+}
+
 /// An answer's id as a JSON string: the provider's own, or one that is made.
 fn put_id(out: &mut String, id: Option<&RawValue>, stamp: Stamp) {
     match id.filter(|id| id.get().starts_with('"') && id.get().len() > 2) {

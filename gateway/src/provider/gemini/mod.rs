@@ -42,9 +42,18 @@ pub(super) fn encode(target: &Target, body: &Segments, stream: bool) -> Result<E
 }
 
 /// A base URL names a version of the API, or the version that knows everything is meant.
+fn version(base: &str) -> &'static str {
+    let has_one = ["/v1", "/v1beta", "/v1alpha"].iter().any(|version| base.ends_with(version));
+    if has_one { "" } else { "/v1beta" }
+}
+
+/// The path of its models.
+pub(super) fn models_path(base: &str) -> String {
+    format!("{base}{}/models", version(base))
+}
+
 fn path(base: &str, model: &model::Model<'_>, stream: bool) -> String {
-    let has_version = ["/v1", "/v1beta", "/v1alpha"].iter().any(|version| base.ends_with(version));
-    let version = if has_version { "" } else { "/v1beta" };
+    let version = version(base);
     let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
     format!("{base}{version}/{}:{verb}", model.resource())
 }

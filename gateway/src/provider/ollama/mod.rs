@@ -24,10 +24,16 @@ pub(super) fn encode(target: &Target, body: &Segments, stream: bool) -> Result<E
 
 /// The address may be that of the server, of its own API, or of the compatible one, which stands beside it.
 fn path(base: &str) -> String {
-    match base.strip_suffix("/api") {
-        Some(server) => format!("{server}/api/chat"),
-        None => format!("{}/api/chat", base.strip_suffix("/v1").unwrap_or(base)),
-    }
+    format!("{}/api/chat", server(base))
+}
+
+/// The path of its models.
+pub(super) fn models_path(base: &str) -> String {
+    format!("{}/api/tags", server(base))
+}
+
+fn server(base: &str) -> &str {
+    base.strip_suffix("/api").or_else(|| base.strip_suffix("/v1")).unwrap_or(base)
 }
 
 pub(super) fn decode(body: Bytes, stamp: Stamp) -> Bytes {
