@@ -1,6 +1,7 @@
 //! The hot pieces, each by itself: time, and how often it allocates. `cargo bench -p toolgate-benches`; a name as an argument picks one.
 
 mod counters;
+mod dialects;
 mod gate;
 mod tokens;
 mod wire;
