@@ -28,12 +28,14 @@ fn stream(kind: &str) -> Vec<Bytes> {
     match kind {
         "anthropic" => anthropic(),
         "gemini" => said(|text| {
-            format!(r#"data: {{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"index":0}}],"modelVersion":"scripted-1"}}"#)
-                + "\r\n\r\n"
+            format!(
+                r#"data: {{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"index":0}}],"modelVersion":"scripted-1"}}"#
+            ) + "\r\n\r\n"
         }),
         "ollama" => said(|text| {
-            format!(r#"{{"model":"scripted-1","created_at":"2026-01-01T00:00:00Z","message":{{"role":"assistant","content":"{text}"}},"done":false}}"#)
-                + "\n"
+            format!(
+                r#"{{"model":"scripted-1","created_at":"2026-01-01T00:00:00Z","message":{{"role":"assistant","content":"{text}"}},"done":false}}"#
+            ) + "\n"
         }),
         _ => super::wire::events(),
     }

@@ -142,7 +142,10 @@ pub fn usual_output(target: &Target) -> Option<u64> {
 
 /// The operator's `params` as this target takes them: set for one model, they must not break another.
 pub fn params<'p>(target: &Target, params: &'p Map<String, Value>) -> Cow<'p, Map<String, Value>> {
-    openai::params(target.provider.kind, &target.upstream_model, params)
+    match target.provider.kind {
+        ProviderKind::Anthropic => anthropic::params(&target.upstream_model, params),
+        kind => openai::params(kind, &target.upstream_model, params),
+    }
 }
 
 /// Whether the closing call must name the tools of the history, and forbid them: such a provider refuses a history of calls without them.

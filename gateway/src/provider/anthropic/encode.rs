@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use toolgate_tools::net::Segments;
 
 use super::super::{Encoded, Unsupported, signer};
@@ -54,6 +55,22 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     asked.write_sampling(&thinking, model, &mut out)?;
     asked.write_rest(stream, &mut out)?;
     Ok(Encoded { path: path(&target.provider.base_url.path), body: Segments::from(out.finish()) })
+}
+
+/// What no model here has.
+const NOWHERE: [&str; 5] = ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias"];
+
+/// What the models that sample by themselves refuse.
+const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
+
+/// The operator's `params` as this model takes them: set for models that have them, they must not break one that has not.
+pub(in super::super) fn params<'p>(model: &str, params: &'p Map<String, Value>) -> Cow<'p, Map<String, Value>> {
+    let model = Generation::of(model);
+    let is_refused = |name: &str| NOWHERE.contains(&name) || (SAMPLING.contains(&name) && model.samples_by_itself());
+    if !params.keys().any(|name| is_refused(name)) {
+        return Cow::Borrowed(params);
+    }
+    Cow::Owned(params.iter().filter(|(name, _)| !is_refused(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The members of a request that are not simply left out or passed on.

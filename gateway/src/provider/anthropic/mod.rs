@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use toolgate_config::secret::Secret;
 
 pub(super) use self::decode::decode;
-pub(super) use self::encode::{encode, usual_output};
+pub(super) use self::encode::{encode, params, usual_output};
 pub(super) use self::explain::{explain, explain_inside};
 pub(super) use self::stream::Stream;
 use super::Stamp;

@@ -299,6 +299,48 @@ fn sampling_goes_on_as_far_as_the_model_takes_it() {
 }
 
 #[test]
+fn the_operators_params_do_not_break_a_model_that_refuses_them() {
+    let all = json!({"temperature": 0.2, "presence_penalty": 0.5, "max_tokens": 9, "logit_bias": {"1": 1}});
+    let table = [
+        ("claude-sonnet-4-5", all.clone(), json!({"temperature": 0.2, "max_tokens": 9})),
+        ("claude-opus-5", all, json!({"max_tokens": 9})),
+        ("claude-sonnet-4-5", json!({"top_k": 5}), json!({"top_k": 5})),
+    ];
+    for (model, given, expected) in table {
+        assert_eq!(json!(&*params(model, given.as_object().unwrap())), expected, "{model}");
+    }
+}
+
+#[test]
+fn a_transcript_begins_with_the_user() {
+    let point = json!({"role":"user","content":[{"type":"text","text":"."}]});
+    let table = [
+        (r#"[{"role":"system","content":"S"}]"#, 1),
+        (r#"[{"role":"assistant","content":"Hello."},{"role":"user","content":"x"}]"#, 3),
+        (r#"[{"role":"user","content":""}]"#, 1),
+    ];
+    for (messages, turns) in table {
+        let sent: Value =
+            serde_json::from_str(&sent("claude-sonnet-4-5", &format!(r#"{{"model":"m","messages":{messages}}}"#)).unwrap())
+                .unwrap();
+        assert_eq!((&sent["messages"][0], sent["messages"].as_array().unwrap().len()), (&point, turns), "{messages}");
+    }
+}
+
+#[test]
+fn an_id_that_comes_again_is_another_id() {
+    let round = r#"{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"t","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"ok"}"#;
+    let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"x"}},{round},{round}]}}"#);
+    let first = sent("claude-sonnet-4-5", &body).unwrap();
+    let sent: Value = serde_json::from_str(&first).unwrap();
+    let id = |turn: usize, name: &str| sent["messages"][turn]["content"][0][name].as_str().unwrap();
+    assert_eq!((id(1, "id"), id(2, "tool_use_id")), ("c", "c"));
+    assert_eq!(id(3, "id"), id(4, "tool_use_id"));
+    assert_ne!(id(3, "id"), "c");
+    assert_eq!(first, self::sent("claude-sonnet-4-5", &body).unwrap(), "the same in every round");
+}
+
+#[test]
 fn max_tokens_is_always_sent() {
     let table = [
         (None, "", "4096"),

@@ -15,6 +15,10 @@ use crate::wire::object::{as_str, push_quoted};
 /// What a call is sent as that named no function: its model has been told that there is none.
 const NAMELESS: &str = "nameless";
 
+/// What the user is made to have said before a model that speaks first, and beside nothing but a system text: the API wants the user to begin,
+/// and to say something.
+const BEGINNING: &str = r#"{"role":"user","content":[{"type":"text","text":"."}]}"#;
+
 /// What the messages come to.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
@@ -129,7 +133,10 @@ impl Transcript {
     /// The turns, as a list without its brackets.
     pub(super) fn render(&self) -> String {
         let length = |turn: &Turn| turn.results.len() + turn.blocks.len() + 48;
-        let mut out = String::with_capacity(self.turns.iter().map(length).sum());
+        let mut out = String::with_capacity(self.turns.iter().map(length).sum::<usize>() + BEGINNING.len());
+        if self.turns.first().is_none_or(|turn| turn.role != Role::User) {
+            out.push_str(BEGINNING);
+        }
         for turn in &self.turns {
             push(&mut out, turn.role.opening());
             out.push_str(&turn.results);
