@@ -1,5 +1,5 @@
 // The openai package for Node: plain, stream, structured, and a tool of its own.
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import {
   ANSWER, API_KEY, BASE_URL, MODEL, OBJECT_QUESTION, PAGE_ANSWER, PAGE_ARGUMENTS, PAGE_QUESTION, PAGE_RESULT, QUESTION, WEATHER, Weather, equal,
@@ -48,6 +48,19 @@ const parts = {
       const last = await client.chat.completions.create({ ...asked, messages: [...asked.messages, choice.message, answered] });
       equal('content', last.choices[0].message.content, PAGE_ANSWER);
     }
+  },
+
+  async other_paths() {
+    const answer = await client.embeddings.create({ model: MODEL, input: ['Oslo'], encoding_format: 'float' });
+    equal('vector', answer.data[0].embedding, [0.5, -0.25, 1]);
+    equal('model', answer.model, MODEL);
+    const picture = await client.images.generate({ model: MODEL, prompt: 'Oslo', response_format: 'b64_json' });
+    equal('picture', picture.data[0].b64_json, 'T3Nsbw==');
+    const speech = await client.audio.speech.create({ model: MODEL, voice: 'alloy', input: 'Oslo' });
+    equal('speech', await speech.text(), 'Oslo');
+    // The file goes first here, and is longer than what is kept of a form in memory.
+    const file = await toFile(Buffer.from('\r\n--sound'.repeat(300_000)), 'oslo.wav');
+    equal('heard', (await client.audio.transcriptions.create({ file, model: MODEL })).text, 'Oslo');
   },
 };
 await parts[process.argv[2]]();

@@ -95,4 +95,19 @@ def own_tool():
         equal("finish reason", completion.choices[0].finish_reason, "stop")
 
 
-{"plain": plain, "stream": stream, "structured": structured, "own_tool": own_tool}[sys.argv[1]]()
+def other_paths():
+    equal("models", MODEL in [model.id for model in client.models.list()], True)
+    answer = client.embeddings.create(model=MODEL, input=["Oslo"], encoding_format="float")
+    equal("vector", answer.data[0].embedding, [0.5, -0.25, 1])
+    equal("model", answer.model, MODEL)
+    picture = client.images.generate(model=MODEL, prompt="Oslo", response_format="b64_json")
+    equal("picture", picture.data[0].b64_json, "T3Nsbw==")
+    equal("speech", client.audio.speech.create(model=MODEL, voice="alloy", input="Oslo").content, b"Oslo")
+    with client.audio.speech.with_streaming_response.create(model=MODEL, voice="alloy", input="Oslo") as streamed:
+        equal("speech as it comes", b"".join(streamed.iter_bytes()), b"Oslo")
+    # Longer than what is kept of a form.
+    sound = b"\r\n--sound" * 300_000
+    equal("heard", client.audio.transcriptions.create(model=MODEL, file=("oslo.wav", sound)).text, "Oslo")
+
+
+{"plain": plain, "stream": stream, "structured": structured, "other_paths": other_paths, "own_tool": own_tool}[sys.argv[1]]()
