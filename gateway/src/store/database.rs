@@ -27,7 +27,7 @@ pub(super) struct Numbered<'r> {
 /// The writer's connection.
 pub(super) enum Writing {
     /// A file.
-    Sqlite(Sqlite),
+    Sqlite(Box<Sqlite>),
     /// A server.
     #[cfg(feature = "postgres")]
     Postgres(Box<Postgres>),
@@ -41,7 +41,7 @@ impl Writing {
     pub(super) fn open(url: &StoreUrl, patience: Duration) -> Result<Option<Self>, Unusable> {
         match url {
             StoreUrl::None => Ok(None),
-            StoreUrl::Sqlite(path) => Sqlite::open(path, patience).map(|store| Some(Self::Sqlite(store))),
+            StoreUrl::Sqlite(path) => Sqlite::open(path, patience).map(|store| Some(Self::Sqlite(Box::new(store)))),
             #[cfg(feature = "postgres")]
             StoreUrl::Postgres(url) => Postgres::open(url, patience).map(|store| Some(Self::Postgres(Box::new(store)))),
             #[cfg(not(feature = "postgres"))]

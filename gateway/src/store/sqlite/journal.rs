@@ -260,7 +260,11 @@ mod tests {
         append(&mut journal, 0..3);
         let brought = || {
             let mut brought = Vec::new();
-            bring_in(&database, |lines| io::Result::Ok(brought.extend(ids(lines)))).unwrap();
+            let take = |lines: &[Line<'_>]| {
+                brought.extend(ids(lines));
+                io::Result::Ok(())
+            };
+            bring_in(&database, take).unwrap();
             brought
         };
         assert!(brought().is_empty(), "it is locked");
