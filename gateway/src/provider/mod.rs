@@ -204,6 +204,21 @@ fn hidden(provider: &Provider) -> openai::Hidden<'_> {
     openai::Hidden { key: provider.api_key.as_ref(), host: &provider.base_url.origin.address.host }
 }
 
+/// What a model thought aloud beside its calls (a raw JSON string), as the list of thoughts that its provider gets back with the next round;
+/// `None`: it has no use for them, or says itself what it wants back.
+pub fn thought_aloud(provider: &Provider, aloud: &str) -> Option<String> {
+    match provider.kind {
+        ProviderKind::OpenAiCompatible => Some(openai::signed_aloud(&signer(provider), aloud)),
+        ProviderKind::Anthropic
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter => None,
+    }
+}
+
 /// Who made a thought that only its maker may get back: 16 hexadecimal digits of a hash of the provider's name and address.
 pub fn signer(provider: &Provider) -> String {
     let place = format!("{}\0{}{}", provider.name, provider.base_url.origin.authority(), provider.base_url.path);

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
-use toolgate_config::provider::ProviderKind;
+use toolgate_config::provider::{Provider, ProviderKind};
 use toolgate_config::secret::Secret;
 use toolgate_tools::net::Segments;
 
 use super::ids::Form;
-use super::openai_body::{Fate, Turns, has, has_ids_unfit_for, list, rewritten};
-use super::{Encoded, Unsupported, groq, mistral, openai_answer, openrouter};
+use super::openai_body::{Fate, Turn, Turns, has, has_ids_unfit_for, list, rewritten, turns};
+use super::{Encoded, Unsupported, groq, mistral, openai_answer, openrouter, signer, thoughts};
 use crate::targets::Target;
 use crate::wire::sse::Event;
 
@@ -48,7 +48,7 @@ pub(super) fn encode(target: &Target, body: &Segments) -> Result<Encoded, Unsupp
         ProviderKind::Mistral => mistral::encode(body)?,
         ProviderKind::Groq => groq::encode(&target.upstream_model, body)?,
         ProviderKind::OpenRouter => openrouter::encode(body)?,
-        _ => compatible(body)?,
+        _ => compatible(&target.provider, body)?,
     };
     Ok(Encoded { path: format!("{}/chat/completions", target.provider.base_url.path), body })
 }
@@ -86,11 +86,30 @@ pub(super) fn needs_compatible(body: &Segments) -> bool {
     has(body, "\"developer\"") || has(body, "\"reasoning_details\"")
 }
 
-fn compatible(body: &Segments) -> Result<Segments, Unsupported> {
+fn compatible(provider: &Provider, body: &Segments) -> Result<Segments, Unsupported> {
     if !needs_compatible(body) {
         return Ok(body.clone());
     }
-    rewritten(body, |_, _| Ok(Fate::Stays), |messages| list(messages, COMPATIBLE))
+    let own = signer(provider);
+    let messages = |messages: &str| {
+        let written = |turn: Turn<'_>| turn.written(COMPATIBLE, &aloud_again(&turn, &own)).into_owned();
+        let turns: Vec<String> = turns(messages)?.into_iter().map(written).collect();
+        Some(format!("[{}]", turns.join(",")))
+    };
+    rewritten(body, |_, _| Ok(Fate::Stays), messages)
+}
+
+/// What a model thought aloud, as a thought that this provider signed.
+pub(super) fn signed_aloud(signer: &str, aloud: &str) -> String {
+    format!(r#"[{{"type":"reasoning.text","text":{aloud},"signer":"{signer}"}}]"#)
+}
+
+/// The same as it came: the servers that send `reasoning_content` beside calls (DeepSeek's, Moonshot's) refuse those calls without it.
+fn aloud_again(turn: &Turn<'_>, own: &str) -> Vec<(&'static str, String)> {
+    let details = turn.get("reasoning_details").filter(|_| turn.get("reasoning_content").is_none());
+    let details = details.and_then(|details| serde_json::from_str(details).ok());
+    let text = thoughts::signed_by(own, details).into_iter().find_map(|thought| thought.text);
+    text.map(|text| ("reasoning_content", text.get().to_owned())).into_iter().collect()
 }
 
 /// Whether OpenAI's model of this name is one that reasons: `o` and a number, or `gpt-` and a number from 5, tuned or not. Those refuse the
@@ -172,8 +191,16 @@ fn copy(names: &[HeaderName], from: &HeaderMap, to: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use toolgate_config::check::{Source, read};
 
     use super::*;
+
+    fn provider() -> std::sync::Arc<Provider> {
+        let file =
+            "providers: { p: { kind: openai_compatible, base_url: 'http://127.0.0.1:1' } }\nmodels: { m: { provider: p } }\n";
+        let source = Source { path: std::path::Path::new("toolgate.yaml"), text: file, env: &|_| None };
+        std::sync::Arc::clone(&read(&source).unwrap().model("m").unwrap().provider)
+    }
 
     fn sent(encoded: Result<Segments, Unsupported>) -> String {
         String::from_utf8(encoded.unwrap().pieces().concat()).unwrap()
@@ -215,7 +242,7 @@ mod tests {
         let same = openai("o3", &whole).unwrap();
         assert_eq!(same.pieces()[0].as_ptr(), whole.pieces()[0].as_ptr());
         let whole = body(&text.replace("developer", "system"));
-        assert_eq!(compatible(&whole).unwrap().pieces()[0].as_ptr(), whole.pieces()[0].as_ptr());
+        assert_eq!(compatible(&provider(), &whole).unwrap().pieces()[0].as_ptr(), whole.pieces()[0].as_ptr());
     }
 
     #[test]
@@ -243,7 +270,19 @@ mod tests {
         let thoughts = r#","reasoning_content":"hm","reasoning":"hm""#;
         let all = turn(&format!("{thoughts}{}", details(&format!("{signed},{unsigned}"))));
         assert_eq!(sent(openai("m", &body(&all))), turn(""));
-        assert_eq!(sent(compatible(&body(&all))), turn(&format!("{thoughts}{}", details(unsigned))));
+        assert_eq!(sent(compatible(&provider(), &body(&all))), turn(&format!("{thoughts}{}", details(unsigned))));
+    }
+
+    #[test]
+    fn case_22_what_was_thought_aloud_goes_back_to_who_thought_it_and_as_it_came() {
+        let turn = |more: &str| format!(r#"{{"messages":[{{"role":"assistant","content":null{more},"tool_calls":[]}}]}}"#);
+        let details = |signer: &str| format!(r#","reasoning_details":{}"#, signed_aloud(signer, r#""h\"m""#));
+        let again =
+            String::from(r#"{"messages":[{"role":"assistant","content":null,"tool_calls":[],"reasoning_content":"h\"m"}]}"#);
+        assert_eq!(sent(compatible(&provider(), &body(&turn(&details(&signer(&provider())))))), again);
+        assert_eq!(sent(compatible(&provider(), &body(&turn(&details("0123456789abcdef"))))), turn(""));
+        let both = format!(r#","reasoning_content":"own"{}"#, details(&signer(&provider())));
+        assert_eq!(sent(compatible(&provider(), &body(&turn(&both)))), turn(r#","reasoning_content":"own""#));
     }
 
     #[test]

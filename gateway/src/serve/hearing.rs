@@ -76,11 +76,12 @@ pub(super) async fn answer_of(mut reply: Reply, gateway: &Gateway, record: &mut 
     }
     let used = charged(gateway, record).await;
     let calls = std::mem::take(&mut reply.calls);
-    let answer = Answer {
+    let mut answer = Answer {
         // Only a round that goes on needs its text again.
         content: if calls.is_empty() { None } else { reply.content().map(str::to_owned) },
         has_text: reply.has_text,
         thoughts: if calls.is_empty() { None } else { reply.thoughts().map(str::to_owned) },
+        aloud: if calls.is_empty() { None } else { reply.aloud().map(str::to_owned) },
         is_cut: calls.is_cut(),
         calls: calls.finish(round),
         finish: Finish::from_raw(reply.finish()),
@@ -88,7 +89,14 @@ pub(super) async fn answer_of(mut reply: Reply, gateway: &Gateway, record: &mut 
         estimated: used.estimated,
         cost: 0,
     };
+    keep_thoughts(record, &mut answer);
     (reply, answer)
+}
+
+/// What the model thought aloud goes back to its provider with its calls, where it gave nothing else to be given back.
+fn keep_thoughts(record: &Recording, answer: &mut Answer) {
+    let Some(round) = record.run.rounds.last().filter(|_| answer.thoughts.is_none() && !answer.calls.is_empty()) else { return };
+    answer.thoughts = answer.aloud.take().and_then(|aloud| provider::thought_aloud(&round.target.provider, &aloud));
 }
 
 /// What there is to count of the call under way.
@@ -203,10 +211,12 @@ impl Hearing {
             round.outcome = Outcome::Cut;
         }
         let used = charged(gateway, record).await;
-        self.listening.end(used, round).map_err(|_| {
+        let (mut answer, left) = self.listening.end(used, round).map_err(|_| {
             record.enter();
             Failure::Upstream("the provider's stream ended before its answer did".to_owned())
-        })
+        })?;
+        keep_thoughts(record, &mut answer);
+        Ok((answer, left))
     }
 
     fn take(

@@ -184,6 +184,7 @@ impl Listening {
         let answer = Answer {
             content,
             has_text: self.characters > 0,
+            aloud: self.thoughts.aloud(),
             thoughts: self.thoughts.finish(),
             is_cut: self.calls.is_cut(),
             finish: self.finish,
@@ -252,6 +253,7 @@ impl Listening {
         self.characters += chunk.characters;
         if self.content.is_some() {
             chunk.thoughts().into_iter().for_each(|thoughts| self.thoughts.add(thoughts));
+            chunk.aloud().into_iter().for_each(|aloud| self.thoughts.add_aloud(aloud));
         }
         let Some(text) = chunk.content() else { return };
         if let (Some(content), Some(inner)) = (&mut self.content, text.strip_prefix('"').and_then(|text| text.strip_suffix('"')))

@@ -55,6 +55,8 @@ pub struct Answer {
     pub has_text: bool,
     /// Thoughts that its provider must get back, as a raw JSON list.
     pub thoughts: Option<String>,
+    /// What it thought aloud, a raw JSON string.
+    pub aloud: Option<String>,
     /// The calls that it asks for.
     pub calls: Vec<Call>,
     /// The last call stops in the middle of its arguments.

@@ -23,6 +23,7 @@ pub struct Chunk {
     role: Option<Range<usize>>,
     content: Option<Range<usize>>,
     thoughts: Option<Range<usize>>,
+    aloud: Option<Range<usize>>,
     finish: Option<Range<usize>>,
     /// Which of several answers it belongs to.
     index: u32,
@@ -110,6 +111,7 @@ impl Chunk {
             role: place(delta.and_then(|delta| delta.role)),
             content: place(content),
             thoughts: place(delta.and_then(|delta| delta.reasoning_details)),
+            aloud: place(delta.and_then(|delta| delta.reasoning_content)),
             finish: place(choice.and_then(|choice| choice.finish_reason)),
             index: choice.and_then(|choice| choice.index).unwrap_or(0),
             characters: content.map_or(0, characters),
@@ -133,6 +135,11 @@ impl Chunk {
     /// Thoughts that the provider must get back, as a raw JSON list.
     pub fn thoughts(&self) -> Option<&str> {
         self.text(self.thoughts.as_ref())
+    }
+
+    /// What the model thought aloud, raw and with its quotes.
+    pub fn aloud(&self) -> Option<&str> {
+        self.text(self.aloud.as_ref())
     }
 
     /// The reason why the round ends, raw and with its quotes.

@@ -22,6 +22,7 @@ pub struct Reply {
     usage: Option<Range<usize>>,
     content: Option<Range<usize>>,
     thoughts: Option<Range<usize>>,
+    aloud: Option<Range<usize>>,
     finish: Option<Range<usize>>,
     /// Whether the first choice says anything.
     pub has_text: bool,
@@ -74,6 +75,7 @@ impl Reply {
             usage: place(raw.usage),
             content: place(content),
             thoughts: place(message.and_then(|message| message.reasoning_details)),
+            aloud: place(message.and_then(|message| message.reasoning_content)),
             finish: place(choice.finish_reason),
             has_text: content.is_some_and(says_something),
             calls,
@@ -89,6 +91,11 @@ impl Reply {
     /// Thoughts that the provider must get back, as a raw JSON list.
     pub fn thoughts(&self) -> Option<&str> {
         self.text(self.thoughts.as_ref())
+    }
+
+    /// What the model thought aloud, raw and with its quotes.
+    pub fn aloud(&self) -> Option<&str> {
+        self.text(self.aloud.as_ref())
     }
 
     /// The reason why it ends, raw and with its quotes.
@@ -207,6 +214,7 @@ impl Reply {
             usage: self.usage.clone(),
             content: self.content.clone(),
             thoughts: self.thoughts.clone(),
+            aloud: self.aloud.clone(),
             finish: self.finish.clone(),
             has_text: self.has_text,
             calls: CallParts::default(),

@@ -12,6 +12,8 @@ use super::object::{self, Edit};
 #[derive(Debug, Default)]
 pub struct Thoughts {
     entries: Vec<Entry>,
+    /// What was thought aloud: the inside of a JSON string.
+    aloud: String,
     bytes: usize,
 }
 
@@ -58,9 +60,19 @@ impl Thoughts {
         }
     }
 
+    /// Takes a piece of what the model thinks aloud: a raw JSON string. Anything else adds nothing.
+    pub fn add_aloud(&mut self, text: &str) {
+        self.aloud.push_str(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default());
+    }
+
+    /// What was thought aloud, as a raw JSON string. `None`: nothing.
+    pub fn aloud(&self) -> Option<String> {
+        (!self.aloud.is_empty()).then(|| format!("\"{}\"", self.aloud))
+    }
+
     /// How much is kept, in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes + self.entries.len() * size_of::<Entry>()
+        self.bytes + self.aloud.len() + self.entries.len() * size_of::<Entry>()
     }
 
     /// The list as JSON. `None`: there are none.
