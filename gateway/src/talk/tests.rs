@@ -58,6 +58,7 @@ impl Says {
             content: Some(Value::from(self.words.as_str()).to_string()),
             has_text: !self.words.is_empty(),
             thoughts: None,
+            aloud: None,
             calls: self.calls.iter().enumerate().map(call).collect(),
             is_cut: self.is_cut,
             finish: self.finish,
