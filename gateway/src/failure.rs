@@ -109,8 +109,9 @@ impl Failure {
         }
     }
 
-    /// Whether a provider refused a prompt because it is longer than the model's window: by OpenAI's code for that, or by what others say.
-    pub fn is_about_length(&self) -> bool {
+    /// What a provider says where it refuses a prompt because it is longer than the model's window. That is told by OpenAI's code for it, or by
+    /// what others say.
+    pub fn about_length(&self) -> Option<&str> {
         const SAID: [&str; 7] = [
             "context length",
             "context window",
@@ -120,9 +121,10 @@ impl Failure {
             "maximum number of tokens",
             "maximum context",
         ];
-        let Self::UpstreamRefused { message, code, .. } = self else { return false };
-        let message = message.to_ascii_lowercase();
-        code.as_deref() == Some("context_length_exceeded") || SAID.iter().any(|words| message.contains(words))
+        let Self::UpstreamRefused { message, code, .. } = self else { return None };
+        let lower = message.to_ascii_lowercase();
+        let is_about_it = code.as_deref() == Some("context_length_exceeded") || SAID.iter().any(|words| lower.contains(words));
+        is_about_it.then_some(message)
     }
 
     /// The body of the answer: OpenAI's error object.
@@ -312,9 +314,9 @@ mod tests {
         for (code, message, expected) in table {
             let (status, code) = (StatusCode::BAD_REQUEST, code.map(str::to_owned));
             let failure = Failure::UpstreamRefused { status, message: message.to_owned(), code, param: None };
-            assert_eq!(failure.is_about_length(), expected, "{message}");
+            assert_eq!(failure.about_length(), expected.then_some(message), "{message}");
         }
-        assert!(!Failure::Upstream("prompt is too long".to_owned()).is_about_length());
+        assert_eq!(Failure::Upstream("prompt is too long".to_owned()).about_length(), None);
     }
 
     #[test]

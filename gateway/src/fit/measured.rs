@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::cut::{LEAST, shortened};
 use super::room::Room;
 use super::rule::{self, Piece, Plan};
+use super::told;
 use super::{Call, Context, Fitted, Shortened};
 use crate::provider;
 use crate::targets::Target;
@@ -33,6 +34,13 @@ impl Bound {
         let usual = provider::usual_output(target).map(|usual| usual.min(u64::from(target.window / 2)));
         let room = of(target.window, call.output_limit.or(usual), target.max_output);
         Self { room, budget: room.budget(), from: if is_guess { own } else { 0 }, is_guess }
+    }
+
+    /// How much a provider is sent that refused so many tokens: what fits into the window that it names, else half.
+    pub(super) fn told(&self, said: &str, sent: u64, target: &Target, call: &Call<'_>) -> u64 {
+        let window = told::window(said, sent).and_then(|window| u32::try_from(window).ok());
+        let room = window.map_or(0, |window| Room::of(window, call.output_limit, target.max_output).budget());
+        if room > 0 { room } else { sent / 2 }
     }
 
     /// The provider takes no more than these; how much that is of its window, nobody knows where the window was only guessed.

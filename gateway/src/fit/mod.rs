@@ -7,6 +7,7 @@ mod cut;
 mod measured;
 mod room;
 mod rule;
+mod told;
 
 use std::sync::{Arc, OnceLock};
 
@@ -87,8 +88,16 @@ struct Asked {
     scale: u64,
     /// Our count of what it was sent last, before any scale.
     sent: Option<u64>,
-    /// It refused a prompt for its length, and is sent no more tokens than these, or than half of what it was sent last.
-    refused: Option<Option<u64>>,
+    refused: Option<Refused>,
+}
+
+/// What is known of a provider that refused a prompt for its length.
+#[derive(Debug)]
+enum Refused {
+    /// What it said of the prompt that it was sent last.
+    Saying(String),
+    /// It is sent no more tokens than these.
+    MoreThan(u64),
 }
 
 impl Fitting {
@@ -123,10 +132,10 @@ impl Fitting {
         }
     }
 
-    /// What was sent last was refused because it is too long. Whether there is a point in fitting it again: once in a run.
-    pub fn was_refused(&mut self) -> bool {
+    /// What was sent last was refused because it is too long, with this sentence. Whether there is a point in fitting it again: once in a run.
+    pub fn was_refused(&mut self, said: &str) -> bool {
         let Some(asked) = self.asked.as_mut().filter(|asked| asked.refused.is_none()) else { return false };
-        asked.refused = Some(None);
+        asked.refused = Some(Refused::Saying(said.to_owned()));
         true
     }
 
@@ -157,9 +166,15 @@ impl Asked {
             return Fitted::AsItIs(None);
         }
         self.scale = self.scale.max(call.tokens.scale(&self.target));
-        if let Some(known) = &mut self.refused {
-            let most = *known
-                .get_or_insert_with(|| self.sent.map_or_else(|| measured.total(self.scale), |sent| sent * self.scale / ONE) / 2);
+        if let Some(refused) = &self.refused {
+            let most = match refused {
+                Refused::MoreThan(most) => *most,
+                Refused::Saying(said) => {
+                    let sent = self.sent.map_or_else(|| measured.total(self.scale), |sent| sent * self.scale / ONE);
+                    bound.told(said, sent, &self.target, call)
+                }
+            };
+            self.refused = Some(Refused::MoreThan(most));
             bound.lower(most, !self.target.is_window_guessed);
         }
         let (fitted, total) = measured.fit(&bound, call, self.scale);

@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::FutureExt;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_config::check::{Source, read};
 
 use super::*;
 use crate::targets::Targets;
+use crate::wire::History;
 
 /// A model with such a window; 0: nobody knows it.
 fn target(window: u32) -> Arc<Target> {
@@ -254,21 +257,61 @@ async fn what_the_provider_reports_puts_the_count_right_and_never_below_it() {
 }
 
 #[tokio::test]
-async fn a_provider_that_finds_the_prompt_too_long_gets_half_of_it_once() {
-    for window in [100_000, 0] {
+async fn a_provider_that_finds_the_prompt_too_long_gets_what_it_says_or_half_once() {
+    let table =
+        [(100_000, "Too long.", 3500), (0, "Too long.", 3500), (100_000, "8192", 3500), (0, "Only 2000, not 5000.", 1840)];
+    for (window, said, most) in table {
         let mut run = Run::of(window, &[user("What?"), json!({ "role": "assistant", "content": "A." }), user("And?")]);
         for _ in 0..4 {
             run.add(&[&words(1200)]);
         }
         assert!(matches!(run.fit().await, Fitted::AsItIs(None)), "{window}");
-        assert!(run.fitting.was_refused());
+        assert!(run.fitting.was_refused(said));
         let fitted = run.fit().await;
         let context = fitted.context().unwrap();
-        assert!(matches!(fitted, Fitted::Cut(..)) && context.prompt() <= context.budget && context.budget < 3500, "{context:?}");
+        assert!(matches!(fitted, Fitted::Cut(..)) && context.prompt() <= context.budget && context.budget <= most, "{context:?}");
         assert_eq!(run.sent(&fitted).last(), run.whole().last());
-        assert!(!run.fitting.was_refused(), "only once");
+        assert!(!run.fitting.was_refused(said), "only once");
         run.add(&[&words(1200)]);
         assert_eq!(run.fit().await.context().unwrap().budget, context.budget, "it is remembered");
+    }
+}
+
+/// A transcript as callers send them: every result behind its call.
+fn conversations() -> impl Strategy<Value = Vec<Value>> {
+    let text = || (0usize..700).prop_map(words);
+    let said = |role: &'static str| text().prop_map(move |text| vec![json!({ "role": role, "content": text })]);
+    let calls = prop::collection::vec(text(), 1..4).prop_map(|results| {
+        let call = |at| json!({ "id": format!("c{at}"), "type": "function", "function": { "name": "f", "arguments": "{}" } });
+        let asks =
+            json!({ "role": "assistant", "content": null, "tool_calls": (0..results.len()).map(call).collect::<Vec<_>>() });
+        let result = |(at, text)| json!({ "role": "tool", "tool_call_id": format!("c{at}"), "content": text });
+        std::iter::once(asks).chain(results.into_iter().enumerate().map(result)).collect()
+    });
+    let step = prop_oneof![said("user"), said("assistant"), said("system"), calls.clone(), calls];
+    let rest = prop::collection::vec(step, 0..8).prop_map(|steps| steps.into_iter().flatten().collect::<Vec<_>>());
+    (said("user"), rest).prop_map(|(first, rest)| [first, rest].concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn case_25_what_is_sent_holds_together_and_has_what_must_stay(messages in conversations(), window in 300u32..4000) {
+        let mut run = Run::of(window, &messages);
+        let fitted = run.fit().now_or_never().unwrap();
+        let sent = run.sent(&fitted);
+        prop_assert_eq!(History::read(fitted.messages(&run.slices)).unwrap().check(), Ok(()));
+        let users = |list: &[Value]| list.iter().filter(|message| message["role"] == "user").cloned().collect::<Vec<_>>();
+        let system = |list: &[Value]| list.iter().filter(|message| message["role"] == "system").cloned().collect::<Vec<_>>();
+        prop_assert_eq!(system(&sent), system(&messages));
+        let (kept, all) = (users(&sent), users(&messages));
+        prop_assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
+        prop_assert_eq!(sent.last().map(|message| &message["role"]), messages.last().map(|message| &message["role"]));
+        match fitted.context() {
+            Some(_) => drop(account(&fitted)),
+            None => prop_assert_eq!(sent, messages),
+        }
     }
 }
 

@@ -27,17 +27,15 @@ impl Run<'_> {
         fitting.fit(targets.current(), &call).await
     }
 
-    /// Whether a provider found the prompt too long, and may be asked once more. Only what rounds added is saved by that: what the caller sent
-    /// by itself fails as it would without us.
-    pub(super) fn may_be_shortened(&self, sent: &Result<Answering, NoAnswer>) -> bool {
-        self.added > 0 && matches!(sent, Err(NoAnswer::Failed(failure)) if failure.is_about_length())
+    /// Whether a provider found the prompt too long, and may be asked once more in this run. Only what rounds added is saved by that: what the
+    /// caller sent by itself fails as it would without us.
+    pub(super) fn may_be_shortened(&mut self, sent: &Result<Answering, NoAnswer>) -> bool {
+        let Err(NoAnswer::Failed(failure)) = sent else { return false };
+        self.added > 0 && failure.about_length().is_some_and(|said| self.fitting.was_refused(said))
     }
 
-    /// A shorter transcript for a provider that found this one too long: once in a run, and only where there is something to cut.
+    /// A shorter transcript for a provider that found this one too long; `None`: there is nothing to cut.
     pub(super) async fn shorter(&mut self, round: Round) -> Option<Fitted> {
-        if !self.fitting.was_refused() {
-            return None;
-        }
         let fitted = self.fit(round).await;
         matches!(fitted, Fitted::Cut(..)).then_some(fitted)
     }
