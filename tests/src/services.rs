@@ -111,9 +111,9 @@ impl Redis {
 }
 
 fn spawn(folder: &Folder, address: &str) -> Child {
-    let port = address.rsplit(':').next().unwrap_or_default();
+    let (host, port) = address.rsplit_once(':').unwrap_or_default();
     Command::new(redis_program().expect("it was looked for"))
-        .args(["--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--requirepass", REDIS_PASSWORD])
+        .args(["--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--requirepass", REDIS_PASSWORD])
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
