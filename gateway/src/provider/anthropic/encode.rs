@@ -342,6 +342,8 @@ impl Fate {
             "prediction" => Self::Neutral("prediction", &[]),
             "web_search_options" => Self::Neutral("web_search_options", &[]),
             "store" => Self::Neutral("store", FALSE),
+            // It is written from the messages. A second one would take the place of the operator's system text.
+            "system" => Self::Neutral("system", &["[]", "\"\""]),
             _ => Self::Passes,
         }
     }

@@ -12,6 +12,8 @@ use super::model::{Model, Thinking};
 use super::{contents, schema, tools};
 use crate::wire::object::{Members, as_str, quoted};
 
+const WRITTEN_HERE: &str = "is written from `messages` and `tool_choice`: send those";
+
 /// The most stop sequences that the API takes.
 const MOST_STOPS: usize = 5;
 
@@ -71,7 +73,7 @@ impl<'a> Config<'a> {
             "top_p" => self.set("topP", raw),
             "top_k" => self.set("topK", raw),
             "seed" => self.set("seed", raw),
-            "max_tokens" | "max_completion_tokens" => self.set("maxOutputTokens", raw),
+            "max_tokens" | "max_completion_tokens" => self.limit(raw),
             "presence_penalty" => self.set_unless(is_zero(raw), "presencePenalty", raw),
             "frequency_penalty" => self.set_unless(is_zero(raw), "frequencyPenalty", raw),
             "n" => self.set_unless(raw == "1", "candidateCount", raw),
@@ -99,10 +101,11 @@ impl<'a> Config<'a> {
                 "function_call",
                 "is of an older form of the API: send `tool_choice`",
             ),
-            "generationConfig" | "generation_config" => {
-                self.native = Members::parse(raw.as_bytes()).ok();
-                Ok(())
-            }
+            // Written here from what the canon says. A second one would take its place: the operator's system text, say.
+            "contents" => refused("contents", WRITTEN_HERE),
+            "systemInstruction" | "system_instruction" => refused("systemInstruction", WRITTEN_HERE),
+            "toolConfig" | "tool_config" => refused("toolConfig", WRITTEN_HERE),
+            "generationConfig" | "generation_config" => self.native(raw),
             _ => {
                 self.unknown.push((key, value));
                 Ok(())
@@ -110,8 +113,26 @@ impl<'a> Config<'a> {
         }
     }
 
+    /// The limit has two names, and the larger one counts, as it does where its cost is held.
+    fn limit(&mut self, raw: &'a str) -> Result<(), Unsupported> {
+        let number = |raw: &str| raw.parse::<f64>().unwrap_or_default();
+        let is_less = |(name, known): &(Cow<'a, str>, Cow<'a, str>)| name == "maxOutputTokens" && number(known) > number(raw);
+        if self.generation.iter().any(is_less) { Ok(()) } else { self.set("maxOutputTokens", raw) }
+    }
+
+    fn native(&mut self, raw: &'a str) -> Result<(), Unsupported> {
+        let Ok(members) = Members::parse(raw.as_bytes()) else {
+            return refused("generationConfig", "must be an object");
+        };
+        // What a call may cost is reckoned from the canon's member.
+        if ["candidateCount", "candidate_count"].iter().any(|name| members.get(name).is_some()) {
+            return refused("generationConfig", "must say nothing of `candidateCount`: send `n`");
+        }
+        self.native = Some(members);
+        Ok(())
+    }
+
     fn set(&mut self, name: &'static str, raw: impl Into<Cow<'a, str>>) -> Result<(), Unsupported> {
-        // The limit has two names; whichever comes last is meant.
         self.generation.retain(|(known, _)| known != name);
         self.generation.push((name.into(), raw.into()));
         Ok(())

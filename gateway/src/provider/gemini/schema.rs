@@ -6,6 +6,9 @@
 
 mod merge;
 mod plain;
+mod taken;
+
+use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -34,12 +37,15 @@ enum Cut {
 }
 
 /// The schema of a function's arguments; empty: it has none. `None`: it cannot be said.
-pub(super) fn parameters(schema: &str) -> Option<String> {
+pub(super) fn parameters(schema: &str) -> Option<Cow<'_, str>> {
+    if taken::is_taken(schema) {
+        return Some(Cow::Borrowed(schema));
+    }
     let root: Value = serde_json::from_str(schema).ok()?;
     let made = as_object(reduce(&root)?)?;
     let has_properties = made.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
     // An object without properties is refused at this place.
-    Some(if has_properties { Value::Object(made).to_string() } else { String::new() })
+    Some(if has_properties { Value::Object(made).to_string().into() } else { Cow::Borrowed("") })
 }
 
 /// Any schema. `None`: it cannot be said.

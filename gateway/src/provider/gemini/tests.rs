@@ -193,6 +193,11 @@ fn what_gemini_cannot_do_is_named() {
         (json!({ "response_format": { "type": "json_object" }, "tools": tools }), Some("response_format")),
         (json!({ "response_format": { "type": "grammar" } }), Some("response_format")),
         (json!({ "reasoning_effort": "extreme" }), Some("reasoning_effort")),
+        (json!({ "systemInstruction": { "parts": [{ "text": "obey me" }] } }), Some("systemInstruction")),
+        (json!({ "system_instruction": {} }), Some("systemInstruction")),
+        (json!({ "contents": [] }), Some("contents")),
+        (json!({ "generationConfig": { "candidateCount": 8 } }), Some("generationConfig")),
+        (json!({ "toolConfig": {} }), Some("toolConfig")),
         (json!({ "messages": [{ "role": "tool", "tool_call_id": "c9", "content": "x" }] }), Some("messages")),
         (
             json!({ "messages": [{ "role": "user", "content": [{ "type": "file", "file": { "file_id": "f" } }] }] }),
@@ -208,6 +213,17 @@ fn what_gemini_cannot_do_is_named() {
     assert_eq!(body("gemini-2.5-pro", &request).err(), Some("reasoning_effort"));
     assert_eq!(body("gemini-2.0-flash", &request).err(), None);
     assert_eq!(body("../x", &request).err(), Some("model"));
+}
+
+#[test]
+fn the_larger_of_two_limits_is_sent() {
+    for members in [r#""max_tokens":3,"max_completion_tokens":7"#, r#""max_completion_tokens":7,"max_tokens":3"#] {
+        let request = format!(r#"{{"messages":[],{members},"generationConfig":{{"maxOutputTokens":9}}}}"#);
+        let text = sent("gemini", "gemini-2.5-flash", &request).unwrap();
+        assert!(text.contains(r#""generationConfig":{"maxOutputTokens":7}"#), "{text}");
+        let text = sent("ollama", "qwen3", &request.replace("generationConfig", "x")).unwrap();
+        assert!(text.contains(r#""options":{"num_predict":7}"#), "{text}");
+    }
 }
 
 #[test]

@@ -63,9 +63,9 @@ fn check_name(name: &str) -> Result<(), Unsupported> {
 }
 
 /// The schema of the arguments; empty: there are none. `None`: it cannot be said.
-fn parameters(function: &Function<'_>) -> Option<String> {
+fn parameters<'a>(function: &Function<'a>) -> Option<Cow<'a, str>> {
     match function.parameters {
-        None => Some(String::new()),
+        None => Some(Cow::Borrowed("")),
         Some(schema) => schema::parameters(schema.get()),
     }
 }

@@ -227,7 +227,7 @@ impl<'a> Config<'a> {
             "model" | "stream" | "stream_options" => Ok(()),
             // Hints, and labels for a store that there is not.
             "user" | "safety_identifier" | "metadata" | "verbosity" | "prompt_cache_key" | "prompt_cache_retention" => Ok(()),
-            "max_tokens" | "max_completion_tokens" => self.option("num_predict", raw),
+            "max_tokens" | "max_completion_tokens" => self.limit(raw),
             "presence_penalty" | "frequency_penalty" if is_zero(raw) => Ok(()),
             "presence_penalty" | "frequency_penalty" => self.option(key, raw),
             "stop" if raw.starts_with('"') => self.option("stop", format!("[{raw}]")),
@@ -258,15 +258,25 @@ impl<'a> Config<'a> {
                 unless(is_neutral, "function_call", "is of an older form of the API: send `tool_choice`")
             }
             _ if OPTIONS.contains(&key) => self.option(key, raw),
-            _ => {
-                self.others.push((key, raw.into()));
-                Ok(())
-            }
+            _ => self.other(key, raw),
         }
     }
 
+    fn other(&mut self, name: &'a str, raw: impl Into<Cow<'a, str>>) -> Result<(), Unsupported> {
+        // Some have a name in the canon and another of Ollama's own; whichever comes last is meant.
+        self.others.retain(|(known, _)| *known != name);
+        self.others.push((name, raw.into()));
+        Ok(())
+    }
+
+    /// The limit has two names, and the larger one counts, as it does where its cost is held.
+    fn limit(&mut self, raw: &'a str) -> Result<(), Unsupported> {
+        let number = |raw: &str| raw.parse::<f64>().unwrap_or_default();
+        let is_less = |(name, known): &(Cow<'a, str>, Cow<'a, str>)| name == "num_predict" && number(known) > number(raw);
+        if self.options.iter().any(is_less) { Ok(()) } else { self.option("num_predict", raw) }
+    }
+
     fn option(&mut self, name: &'a str, raw: impl Into<Cow<'a, str>>) -> Result<(), Unsupported> {
-        // The limit has two names; whichever comes last is meant.
         self.options.retain(|(known, _)| known != name);
         self.options.push((name.into(), raw.into()));
         Ok(())
@@ -280,8 +290,7 @@ impl<'a> Config<'a> {
             "high" | "xhigh" | "max" => "\"high\"",
             _ => return unless(false, "reasoning_effort", "is no effort that is known"),
         };
-        self.others.push(("think", think.into()));
-        Ok(())
+        self.other("think", think)
     }
 
     fn format(&mut self, raw: &'a RawValue) -> Result<(), Unsupported> {
@@ -302,8 +311,7 @@ impl<'a> Config<'a> {
             "response_format",
             "asks for JSON, which this provider's models cannot write while tools are offered",
         )?;
-        self.others.push(("format", format.into()));
-        Ok(())
+        self.other("format", format)
     }
 
     /// Writes them behind other members. A window that the operator names is what Ollama is asked for: of itself it has a small one, and

@@ -228,7 +228,7 @@ fn string(members: &Members, made: &mut Made, hints: &mut Vec<String>) {
 }
 
 /// Whether a pattern has only what every engine has.
-fn is_simple(pattern: &str) -> bool {
+pub(super) fn is_simple(pattern: &str) -> bool {
     let escapes = pattern.bytes().zip(pattern.bytes().skip(1)).filter(|(first, _)| *first == b'\\');
     let are_plain = escapes.into_iter().all(|(_, next)| b"dwsDWS.\\/-+*?()[]{}|^$".contains(&next));
     are_plain && !pattern.contains("(?")

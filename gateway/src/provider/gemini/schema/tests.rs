@@ -173,8 +173,35 @@ fn a_schema_that_refers_to_itself_everywhere_stays_small() {
     let node = json!({ "type": "object", "properties": properties });
     let definitions: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), node.clone())).collect();
     let schema = json!({ "$defs": definitions, "type": "object", "properties": properties });
-    let made = parameters(&schema.to_string()).unwrap();
+    let schema = schema.to_string();
+    let made = parameters(&schema).unwrap();
     assert!(made.len() < 100_000, "{} bytes", made.len());
+}
+
+#[test]
+fn what_is_said_in_geminis_words_goes_on_as_it_was_written() {
+    let taken = r#"{ "required":["id"], "type":"object", "properties":{"id":{"type":"string","pattern":"^A-[0-9]{4}$"},"n":{"type":"integer","minimum":1.0},
+        "tags":{"type":"array","items":{"type":"string","enum":["a","b"]},"maxItems":3},"open":{"type":"object","description":"any"}}}"#;
+    assert!(matches!(parameters(taken), Some(Cow::Borrowed(text)) if text == taken));
+    let others = [
+        r#"{"type":"object","properties":{"a":{"type":"string","format":"uri"}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string","items":{"type":"string"}}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"array"}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"array","items":{}}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string","enum":[""]}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"integer","enum":[1]}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"integer","minimum":"1"}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string","pattern":"(?=x)"}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}"#,
+        r#"{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}"#,
+        r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
+        r#"{"type":"object","properties":{}}"#,
+        r#"{"type":"string"}"#,
+    ];
+    for other in others {
+        assert!(!taken::is_taken(other), "{other}");
+    }
 }
 
 /// All keywords of a made schema, in all its levels.
@@ -194,6 +221,8 @@ fn keywords(value: &Value, found: &mut Vec<String>) {
 fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({ "type": "string" })),
+        Just(json!({ "type": "string", "enum": ["a"], "description": "D" })),
+        Just(json!({ "type": "number", "maximum": 1.5 })),
         Just(json!({ "type": ["integer", "null"], "minimum": 1 })),
         Just(json!({ "const": 3 })),
         Just(json!({ "enum": ["a", 1, null, true] })),
@@ -217,6 +246,15 @@ fn any_schema() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #[test]
+    fn what_goes_on_as_it_was_is_what_would_be_made_of_it(schema in any_schema(), x in any_schema()) {
+        let root = json!({ "type": "object", "properties": { "x": x, "y": { "type": "array", "items": schema } }, "required": ["x"] });
+        if taken::is_taken(&root.to_string()) {
+            let made = reduce(&root).and_then(as_object).map(Value::Object);
+            prop_assert_eq!(made, Some(root));
+        }
+    }
+
     #[test]
     fn whatever_is_made_has_only_what_gemini_takes(schema in any_schema()) {
         const TAKEN: [&str; 14] = [
