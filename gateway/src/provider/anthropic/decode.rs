@@ -91,7 +91,7 @@ fn completion(message: &Message<'_>, signer: &str, stamp: Stamp) -> Option<Strin
     }
     out.push_str(r#","choices":[{"index":0,"message":"#);
     words.write(&mut out);
-    out.extend([",\"finish_reason\":\"", finish::canonical(reason.as_deref(), words.has_calls), "\"}]"]);
+    out.extend([",\"logprobs\":null,\"finish_reason\":\"", finish::canonical(reason.as_deref(), words.has_calls), "\"}]"]);
     let mut used = Used::default();
     used.take(message.usage);
     if let Some(usage) = used.render() {
@@ -148,6 +148,7 @@ impl Words {
         } else {
             out.extend(["\"", &self.text, "\""]);
         }
+        out.push_str(r#","refusal":null"#);
         if !self.thoughts.is_empty() {
             out.extend([r#","reasoning_content":""#, &self.thoughts, "\""]);
         }

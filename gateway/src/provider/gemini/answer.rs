@@ -89,6 +89,7 @@ fn written(message: &Message) -> String {
         None if message.calls.is_empty() => push_quoted(&mut out, ""),
         None => out.push_str("null"),
     }
+    out.push_str(r#","refusal":null"#);
     if !message.thoughts.is_empty() {
         out.push_str(&format!(r#","reasoning_content":"{}""#, message.thoughts));
     }

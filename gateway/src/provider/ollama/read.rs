@@ -122,7 +122,7 @@ pub(super) fn completion(body: &[u8], stamp: Stamp) -> Option<String> {
     let calls = if calls.is_empty() { String::new() } else { format!(r#","tool_calls":[{}]"#, calls.join(",")) };
     let usage = line.usage().map(|usage| format!(r#","usage":{usage}"#)).unwrap_or_default();
     Some(format!(
-        r#"{{"id":{},"object":"chat.completion","created":{},"model":{},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content}{thinking}{calls}}},"logprobs":null,"finish_reason":"{finish}"}}]{usage}}}"#,
+        r#"{{"id":{},"object":"chat.completion","created":{},"model":{},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":null{thinking}{calls}}},"logprobs":null,"finish_reason":"{finish}"}}]{usage}}}"#,
         answer_id(stamp),
         stamp.created,
         line.model.map_or("null", RawValue::get),

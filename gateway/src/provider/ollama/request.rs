@@ -156,17 +156,15 @@ fn answer(turn: &Message<'_>, results: &[&Message<'_>], out: &mut String) -> Res
     Ok(())
 }
 
-/// Writes the tools that are offered, and says whether there are any. Nothing can make the model use one, or keep it from one that it sees.
+/// Writes the tools that are offered, and says whether there are any. Nothing can make the model use one, or keep it from one that it sees: it is
+/// shown those that it may use, and a choice that forces one is a wish, as it is at Ollama's own address for OpenAI's clients.
 fn tools(canon: &Canon<'_>, out: &mut String) -> Result<bool, Unsupported> {
     let wanted = |name: &str| match &canon.choice {
         Choice::Never => false,
         Choice::Among(names, _) => names.iter().any(|wanted| wanted == name),
+        Choice::Named(wanted) => wanted == name,
         _ => true,
     };
-    if matches!(canon.choice, Choice::Required | Choice::Named(_) | Choice::Among(_, true)) {
-        let why = "forces the model to use a tool, and nothing does that at this provider: send `auto` or `none`";
-        return Err(Unsupported { field: "tool_choice", why: why.to_owned() });
-    }
     let mut has_tools = false;
     for tool in &canon.tools {
         let function = tool.function()?;

@@ -91,6 +91,19 @@ fn case_20_no_choice_is_left_behind_without_tools() {
 }
 
 #[test]
+fn a_choice_that_forces_a_tool_shows_the_model_those_that_it_may_use() {
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name, "parameters": { "type": "object", "properties": {} } } });
+    let named = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let allowed = json!({ "type": "allowed_tools", "allowed_tools": { "mode": "required", "tools": [named("b")] } });
+    for (choice, shown) in [(json!("required"), vec!["a", "b"]), (named("b"), vec!["b"]), (allowed, vec!["b"])] {
+        let request =
+            json!({ "messages": [{ "role": "user", "content": "x" }], "tools": [tool("a"), tool("b")], "tool_choice": choice });
+        let expected: Vec<_> = shown.into_iter().map(tool).collect();
+        assert_eq!(body(&request).unwrap()["tools"], json!(expected), "{choice}");
+    }
+}
+
+#[test]
 fn what_ollama_cannot_do_is_named() {
     let tools = json!([{ "type": "function", "function": { "name": "t" } }]);
     let part = |part: Value| json!({ "messages": [{ "role": "user", "content": [part] }] });
@@ -110,8 +123,7 @@ fn what_ollama_cannot_do_is_named() {
         (json!({ "store": true }), Some("store")),
         (json!({ "audio": {} }), Some("audio")),
         (json!({ "modalities": ["audio"] }), Some("modalities")),
-        (json!({ "tool_choice": "required", "tools": tools }), Some("tool_choice")),
-        (json!({ "tool_choice": { "type": "function", "function": { "name": "t" } }, "tools": tools }), Some("tool_choice")),
+        (json!({ "tool_choice": "required", "tools": tools }), None),
         (json!({ "parallel_tool_calls": false, "tools": tools }), Some("parallel_tool_calls")),
         (json!({ "response_format": { "type": "json_object" }, "tools": tools }), Some("response_format")),
         (json!({ "reasoning_effort": "extreme" }), Some("reasoning_effort")),
