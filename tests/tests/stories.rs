@@ -201,6 +201,37 @@ async fn a_tool_that_is_switched_off_in_the_middle_of_a_run_is_refused_from_then
     assert_eq!(gateway.metric("toolgate_gate_denied_total{reason=\"group_disabled\"}").await, 1.0);
 }
 
+#[tokio::test]
+async fn a_fallback_that_may_no_longer_see_what_the_run_has_read_is_passed_over() {
+    let call = |tool: &str, arguments: Value| json!({"calls": [{"name": tool, "arguments": arguments}]});
+    let rounds = json!([call("lookup", json!({"q": "a"})), call("clock", json!({})), {"status": 500}]);
+    let tools = json!({"/lookup": {"json": {"found": 1}}, "/clock": {"until_caller_saw": "lowered"}});
+    let stand = Stand::with(rounds, tools).await;
+    let trust = |zone: &str| {
+        json!({
+            "providers": {
+                "mock": {"trust_zone": "private"},
+                "second": {"kind": "openai_compatible", "base_url": "{{upstream}}/second/v1", "trust_zone": zone},
+            },
+            "models": {"m": {"fallback": ["b"]}, "b": {"provider": "second"}},
+            "groups": {"lab": {"data_class": "diagnostics", "trust_zone": "private"}},
+        })
+    };
+    let gateway = stand.serve(trust("private")).await;
+    let running = stand.ask(Mode::Plain, json!({}));
+    let lower = async {
+        assert!(stand.tools.until(|seen| seen.len() == 2).await);
+        stand.configure(trust("external_global"));
+        gateway.signal("HUP");
+        reloads(&gateway, "ok", 1.0).await;
+        stand.stage.saw(b"lowered");
+    };
+    let (response, ()) = tokio::join!(running, lower);
+    assert_eq!((response.status, response.json()["error"]["code"].clone()), (502, json!("upstream_error")), "{}", gateway.log());
+    let paths: Vec<String> = stand.upstream.received().into_iter().map(|request| request.target).collect();
+    assert_eq!(paths, ["/v1/chat/completions"; 3]);
+}
+
 // ---- Callers that go away -------------------------------------------------------------------------------------------------------------
 
 async fn nothing_in_flight(gateway: &Gateway) {

@@ -259,8 +259,18 @@ fn floods() -> Vec<Fault> {
         fault("an endless line", (after(json, &[Flood(chunked(b"x"))]), NONSENSE), stream_of(b"x")),
         fault("an endless event", (vec![], NotPlayed), stream_of(b"data: x\n")),
         fault("endless comments", (vec![], NotPlayed), stream_of(b": working\n\n")),
+        // Each word is the answer's, so it is told; but what a round comes to is kept, and has its bound.
+        fault("an endless answer", (vec![], NotPlayed), (after(STREAM, &[Flood(chunk(long_event("content")))]), NONSENSE)),
+        fault("a call that never ends", (vec![], NotPlayed), (after(STREAM, &[Flood(chunk(long_event("arguments")))]), NONSENSE)),
         fault("a bomb", (bomb("{\"choices\":\""), NONSENSE), (bomb("data: "), NONSENSE)),
     ]
+}
+
+/// An event with a mebibyte of text, or of a call's arguments.
+fn long_event(of: &str) -> String {
+    let text = "long ".repeat(200 * 1024);
+    let call = json!([{"index": 0, "id": "c1", "type": "function", "function": {"name": "lookup", "arguments": text}}]);
+    event(&if of == "content" { json!({"content": text}) } else { json!({"tool_calls": call}) }, &Value::Null)
 }
 
 /// What is odd, and whole all the same.

@@ -263,3 +263,27 @@ fn bytes_that_never_say_anything_are_a_flood() {
         assert_eq!(unpacked(coding, &packed, 4096), Err(NetError::TooLarge), "{coding}");
     }
 }
+
+/// Whatever is done to a packed body, unpacking it comes to an end.
+#[test]
+fn no_damage_does_harm() {
+    let plain = text();
+    let mut chance = 0x9e37_79b9_u32;
+    let mut next = |below: usize| {
+        chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        chance as usize % below
+    };
+    for (coding, pack) in CODINGS {
+        let packed = pack(&plain[..4000]);
+        for _ in 0..60 {
+            let mut damaged = packed.clone();
+            for _ in 0..=next(3) {
+                let at = next(damaged.len());
+                damaged[at] = damaged[at].wrapping_add(1 + u8::try_from(next(255)).unwrap());
+            }
+            if let Ok(seen) = unpacked(coding, &damaged, 1 + next(500)) {
+                assert!(seen.len() < 2 * 1024 * 1024, "{coding}");
+            }
+        }
+    }
+}
