@@ -110,7 +110,11 @@ impl Admin {
     async fn metrics(&self) -> Reply {
         let limits: Vec<_> = self.gateway.in_force().limits.iter().cloned().collect();
         self.gateway.metrics.counted_alone(self.gateway.money.decided_here());
-        self.gateway.metrics.breakers(&self.gateway.breakers.open());
+        let config = self.gateway.config();
+        let named = config.models.named.values().map(|model| (model, model.name.as_str()));
+        let entries = named.chain(config.models.any.iter().map(|model| (model, "*")));
+        let entries = entries.map(|(model, label)| (model.provider.name.as_str(), label));
+        self.gateway.metrics.breakers(entries, &self.gateway.breakers.open());
         match self.gateway.money.read(&limits).await {
             Ok(budgets) => self.gateway.metrics.budgets(&budgets),
             // What cannot be read is left out; the alert on that is the probe's.

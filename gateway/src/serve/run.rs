@@ -27,7 +27,7 @@ use crate::fit::{Fitted, Fitting};
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
-use crate::provider::{self, Endpoint};
+use crate::provider::{self, Encoded, Endpoint, Unsupported};
 use crate::reply::{Ended, Outlet, Whole};
 use crate::talk::{Ending, Kind, Leftover, Limits, Own, SaidNothing, Talk, Turn, Words};
 use crate::targets::{Target, Targets};
@@ -281,12 +281,19 @@ impl<'r> Run<'r> {
 
     /// In place of a run: what would be sent, and what the gate says.
     pub(super) async fn dry_run(mut self) -> Result<Ended, Failure> {
-        let fitted = self.fit(Round::First).await;
+        let mut unfit = None;
+        let (body, encoded) = loop {
+            let fitted = self.fit(Round::First).await;
+            match self.encoded(&fitted) {
+                Ok(encoded) => break encoded,
+                // A fallback that can take it would be asked in its place.
+                Err(unsupported) => drop(unfit.get_or_insert(unsupported)),
+            }
+            if !self.targets.advance() {
+                return Err(unfit.map_or(Failure::Internal("a dry run"), Failure::from));
+            }
+        };
         let target = self.targets.current();
-        let params = provider::params(target, &self.model.params);
-        let splice = splice(target, &params, &self.system, &self.offer, None);
-        let body = Bytes::from(self.request.compose(&splice, Round::First, fitted.messages(&self.messages)).concat());
-        let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
         let order = Order {
             tokens: &self.gateway.tokens,
             in_force: &self.gateway.in_force(),
@@ -312,6 +319,16 @@ impl<'r> Run<'r> {
         let answer = object::edited(answer.to_string().as_bytes(), &edits).map_err(|_| Failure::Internal("a dry run"))?;
         self.record.close(Status::Completed, 200);
         Ok(Ended::Whole(Whole::json(answer)))
+    }
+
+    /// The first request to the target that is asked next: the canonical one, and what it is sent.
+    fn encoded(&self, fitted: &Fitted) -> Result<(Bytes, Encoded), Unsupported> {
+        let target = self.targets.current();
+        let params = provider::params(target, &self.model.params);
+        let splice = splice(target, &params, &self.system, &self.offer, None);
+        let body = Bytes::from(self.request.compose(&splice, Round::First, fitted.messages(&self.messages)).concat());
+        let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
+        Ok((body, encoded))
     }
 
     /// A round that the run's time cut off is dropped, and the closing call follows; any other failure is one.

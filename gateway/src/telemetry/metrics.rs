@@ -282,9 +282,12 @@ impl Metrics {
         }
     }
 
-    /// How many upstream models of a provider and an entry are not asked at the moment. There is a line only where there is one.
-    pub fn breakers(&self, open: &HashMap<Labels, u64>) {
+    /// How many upstream models of a provider and an entry are not asked at the moment: of all entries, so that each has its line.
+    pub fn breakers<'e>(&self, entries: impl Iterator<Item = (&'e str, &'e str)>, open: &HashMap<Labels, u64>) {
         self.breaker_open.reset();
+        for (provider, model) in entries {
+            self.breaker_open.with_label_values(&[provider, model]).set(0);
+        }
         for ((provider, model), count) in open {
             self.breaker_open.with_label_values(&[provider, model]).set(i64::try_from(*count).unwrap_or(i64::MAX));
         }
@@ -424,8 +427,8 @@ mod tests {
             metrics.rounds("m", 3);
             metrics.upstream("p", "m", "ok", second);
             metrics.upstream("p", "m", "connect_error", Duration::ZERO);
-            metrics.breakers(&HashMap::from([(("p".to_owned(), "old".to_owned()), 1)]));
-            metrics.breakers(&HashMap::from([(("p".to_owned(), "m".to_owned()), 1)]));
+            metrics.breakers([("p", "old")].into_iter(), &HashMap::new());
+            metrics.breakers([("p", "m"), ("p", "n")].into_iter(), &HashMap::from([(("p".to_owned(), "m".to_owned()), 1)]));
             metrics.tokens("p", "m", "k", Tokens { fresh: 1, cached: 2, output: 3, reasoning: 0 });
             metrics.tool_call("t", "g", Outcome::Error, second);
             metrics.withheld("flow", 2);
@@ -446,6 +449,7 @@ mod tests {
             r#"toolgate_upstream_requests_total{model="m",outcome="connect_error",provider="p"} 1"#,
             r#"toolgate_upstream_seconds_count{model="m",provider="p"} 1"#,
             r#"toolgate_breaker_open{model="m",provider="p"} 1"#,
+            r#"toolgate_breaker_open{model="n",provider="p"} 0"#,
             r#"toolgate_tokens_total{key="k",kind="cached_input",model="m",provider="p"} 2"#,
             r#"toolgate_tokens_total{key="k",kind="input",model="m",provider="p"} 1"#,
             r#"toolgate_tokens_total{key="k",kind="output",model="m",provider="p"} 3"#,
@@ -463,7 +467,7 @@ mod tests {
         for line in expected {
             assert!(text.lines().any(|seen| seen == line), "no line {line} in\n{text}");
         }
-        assert!(!text.contains("\"old\""), "what is asked again has no line");
+        assert!(!text.contains("\"old\""), "what is in the file no more has no line");
     }
 
     #[test]
