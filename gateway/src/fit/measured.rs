@@ -36,11 +36,13 @@ impl Bound {
         Self { room, budget: room.budget(), from: if is_guess { own } else { 0 }, is_guess }
     }
 
-    /// How much a provider is sent that refused so many tokens: what fits into the window that it names, else half.
+    /// How much a provider is sent that refused so many tokens: what fits into the window that it names, else half. There is one try, so where
+    /// nobody knows the window, it is no more than most models have.
     pub(super) fn told(&self, said: &str, sent: u64, target: &Target, call: &Call<'_>) -> u64 {
         let window = told::window(said, sent).and_then(|window| u32::try_from(window).ok());
         let room = window.map_or(0, |window| Room::of(window, call.output_limit, target.max_output).budget());
-        if room > 0 { room } else { sent / 2 }
+        let half = if target.is_window_guessed { (sent / 2).min(4 * u64::from(target.window)) } else { sent / 2 };
+        if room > 0 { room } else { half }
     }
 
     /// The provider takes no more than these; how much that is of its window, nobody knows where the window was only guessed.
@@ -56,6 +58,8 @@ pub(super) struct Measured {
     /// How many slices have been read.
     slices: usize,
     entries: Vec<Entry>,
+    /// Which of them are results that can be shortened.
+    can_be_cut: Vec<bool>,
     tokens: Vec<u64>,
     frame: Bytes,
     frame_tokens: u64,
@@ -64,8 +68,8 @@ pub(super) struct Measured {
 
 impl Measured {
     pub(super) fn nothing(from: usize) -> Self {
-        let (entries, tokens, frame) = (Vec::new(), Vec::new(), Bytes::new());
-        Self { from, slices: from, entries, tokens, frame, frame_tokens: 0, system_tokens: 0 }
+        let (entries, can_be_cut, tokens, frame) = (Vec::new(), Vec::new(), Vec::new(), Bytes::new());
+        Self { from, slices: from, entries, can_be_cut, tokens, frame, frame_tokens: 0, system_tokens: 0 }
     }
 
     /// All of it, estimated here and now.
@@ -96,6 +100,8 @@ impl Measured {
         self.slices = call.messages.len();
         let system = call.system.filter(|_| is_first).cloned();
         let messages = system.into_iter().chain(new.iter().map(|entry| entry.bytes.clone())).collect();
+        let can_be_cut = |entry: &Entry| entry.role == Role::Tool && content::text(&entry.bytes).is_some();
+        self.can_be_cut.extend(new.iter().map(can_be_cut));
         self.entries.extend(new);
         let frame = (self.from == 0).then(|| (call.frame)(target)).filter(|frame| *frame != self.frame);
         Ok((messages, frame))
@@ -142,13 +148,12 @@ impl Measured {
     }
 
     fn pieces(&self, bound: &Bound, scale: u64) -> Vec<Piece> {
-        let piece = |(entry, tokens): (&Entry, &u64)| {
+        let piece = |((entry, tokens), can_be_cut): ((&Entry, &u64), &bool)| {
             let tokens = scaled(*tokens, scale);
-            let can_be_cut = !bound.is_guess && entry.role == Role::Tool && tokens > LEAST;
-            let can_be_cut = can_be_cut && content::text(&entry.bytes).is_some();
-            Piece { role: entry.role, tokens, least: if can_be_cut { LEAST } else { tokens } }
+            let least = if *can_be_cut && !bound.is_guess { LEAST.min(tokens) } else { tokens };
+            Piece { role: entry.role, tokens, least }
         };
-        self.entries.iter().zip(&self.tokens).map(piece).collect()
+        self.entries.iter().zip(&self.tokens).zip(&self.can_be_cut).map(piece).collect()
     }
 
     /// The messages that are left, and as the rule sees them; what went is put into the account.

@@ -277,6 +277,20 @@ async fn a_provider_that_finds_the_prompt_too_long_gets_what_it_says_or_half_onc
     }
 }
 
+#[tokio::test]
+async fn case_70_where_nobody_knows_the_window_half_is_no_more_than_most_models_have() {
+    let mut run = Run::of(0, &[user("What?")]);
+    assert!(matches!(run.fit().await, Fitted::AsItIs(None)));
+    let result = words(15_000);
+    run.add(&[result.as_str(); 40]);
+    assert!(matches!(run.fit().await, Fitted::AsItIs(_)), "the newest turn is left alone");
+    assert!(run.fitting.was_refused("Too long."));
+    let fitted = run.fit().await;
+    let context = fitted.context().unwrap();
+    assert_eq!((context.budget, context.shortened.len()), (4 * 8192, 40));
+    assert!(context.prompt() <= context.budget);
+}
+
 /// A transcript as callers send them: every result behind its call.
 fn conversations() -> impl Strategy<Value = Vec<Value>> {
     let text = || (0usize..700).prop_map(words);
