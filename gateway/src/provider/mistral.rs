@@ -144,27 +144,13 @@ fn part_of(part: &RawValue) -> Option<String> {
 
 /// A chunk with its parts told apart: text is content, thinking is a thought.
 pub(super) fn event(event: Event) -> Event {
-    match adapted(&event.data) {
-        Adapted::Same => openai_answer::event(event),
-        Adapted::Other(data) => openai_answer::event(Event { data, ..event }),
-        Adapted::Broken => Event { is_error: true, ..event },
-    }
+    let data = adapted(event.data);
+    openai_answer::event(Event { data, ..event })
 }
 
 /// A plain answer likewise.
 pub(super) fn decode(body: Bytes) -> Bytes {
-    match adapted(&body) {
-        Adapted::Same => openai_answer::with_texts(body),
-        Adapted::Other(body) => openai_answer::with_texts(body),
-        Adapted::Broken => Bytes::from_static(br#"{"error":{}}"#),
-    }
-}
-
-enum Adapted {
-    Same,
-    Other(Bytes),
-    /// The answer ended in an error.
-    Broken,
+    openai_answer::decode(adapted(body))
 }
 
 #[derive(Deserialize)]
@@ -187,31 +173,32 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-fn adapted(whole: &Bytes) -> Adapted {
-    // Parts have types; most chunks have none of these words, and are not read here.
-    let words: [&[u8]; 3] = [b"\"type\"", b"\"model_length\"", b"\"error\""];
-    if words.iter().all(|word| memmem::find(whole, word).is_none()) {
-        return Adapted::Same;
+fn adapted(whole: Bytes) -> Bytes {
+    // Parts have types; most chunks have neither word, and are not read here.
+    let words: [&[u8]; 2] = [b"\"type\"", b"\"model_length\""];
+    if words.iter().all(|word| memmem::find(&whole, word).is_none()) {
+        return whole;
     }
-    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return Adapted::Same };
-    let mut patches: Vec<(Range<usize>, String)> = Vec::new();
+    let patches = patches(&whole);
+    if patches.is_empty() {
+        return whole;
+    }
+    let (mut all, mut out) = (Patches::default(), BytesMut::with_capacity(whole.len()));
+    patches.into_iter().for_each(|(place, text)| all.replace(place, text));
+    all.apply(&whole, &mut out);
+    out.freeze()
+}
+
+fn patches(whole: &Bytes) -> Vec<(Range<usize>, String)> {
+    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return Vec::new() };
+    let mut patches = Vec::new();
     for choice in &choices {
-        match choice.finish_reason.map(RawValue::get) {
-            Some("\"error\"") => return Adapted::Broken,
-            Some(finish @ "\"model_length\"") => patches.push((range_of(whole, finish), LENGTH.to_owned())),
-            _ => {}
-        }
+        let finish = choice.finish_reason.map(RawValue::get).filter(|finish| *finish == "\"model_length\"");
+        patches.extend(finish.map(|finish| (range_of(whole, finish), LENGTH.to_owned())));
         let content = choice.message.as_ref().and_then(|message| message.content).map(RawValue::get);
         patches.extend(content.and_then(|content| Some((range_of(whole, content), told_apart(content)?))));
     }
-    if patches.is_empty() {
-        return Adapted::Same;
-    }
-    let mut out = BytesMut::with_capacity(whole.len());
-    let mut all = Patches::default();
-    patches.into_iter().for_each(|(place, text)| all.replace(place, text));
-    all.apply(whole, &mut out);
-    Adapted::Other(out.freeze())
+    patches
 }
 
 /// A part of an answer. A thought is a list of texts.

@@ -143,8 +143,7 @@ pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
     match kind {
         ProviderKind::Mistral => Some(mistral::event),
         ProviderKind::Groq => Some(groq::event),
-        ProviderKind::OpenRouter => Some(openrouter::event),
-        ProviderKind::OpenAiCompatible => Some(openai_answer::event),
+        ProviderKind::OpenRouter | ProviderKind::OpenAiCompatible => Some(openai_answer::event),
         _ => None,
     }
 }
@@ -153,8 +152,7 @@ pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
 pub(super) fn decode(kind: ProviderKind, body: Bytes) -> Bytes {
     match kind {
         ProviderKind::Mistral => mistral::decode(body),
-        ProviderKind::OpenRouter => openrouter::decode(body),
-        ProviderKind::Groq | ProviderKind::OpenAiCompatible => openai_answer::with_texts(body),
+        ProviderKind::Groq | ProviderKind::OpenRouter | ProviderKind::OpenAiCompatible => openai_answer::decode(body),
         _ => body,
     }
 }

@@ -1,4 +1,5 @@
-//! What answers of servers that are nearly OpenAI's have otherwise: the arguments of a call as an object, where a client expects its text.
+//! What answers of servers that are nearly OpenAI's have otherwise: the arguments of a call as an object, where a client expects its text, and
+//! an end that is an error, which would pass for the end of an answer.
 
 use std::ops::Range;
 
@@ -10,13 +11,28 @@ use serde_json::value::RawValue;
 use crate::wire::object::{Patches, quoted, range_of};
 use crate::wire::sse::Event;
 
-/// A chunk whose calls have texts for arguments.
+/// A chunk whose calls have texts for arguments; one in which the answer ended in an error is one.
 pub(super) fn event(event: Event) -> Event {
-    Event { data: with_texts(event.data), ..event }
+    let is_error = event.is_error || is_broken(&event.data);
+    Event { data: with_texts(event.data), is_error }
 }
 
-/// A plain answer likewise, or the data of a chunk.
-pub(super) fn with_texts(whole: Bytes) -> Bytes {
+/// A plain answer likewise.
+pub(super) fn decode(body: Bytes) -> Bytes {
+    if is_broken(&body) { Bytes::from_static(br#"{"error":{}}"#) } else { with_texts(body) }
+}
+
+/// Whether an answer, or a chunk of one, says that it ended in an error, as OpenRouter and Mistral do.
+fn is_broken(whole: &[u8]) -> bool {
+    if memmem::find(whole, b"\"error\"").is_none() {
+        return false;
+    }
+    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return false };
+    let ends_badly = |choice: &Choice<'_>| choice.finish_reason.is_some_and(|finish| finish.get() == "\"error\"");
+    choices.iter().any(|choice| choice.error.is_some_and(|error| error.get() != "null") || ends_badly(choice))
+}
+
+fn with_texts(whole: Bytes) -> Bytes {
     if !holds_an_object(&whole) {
         return whole;
     }
@@ -57,6 +73,10 @@ struct Raw<'a> {
 struct Choice<'a> {
     #[serde(borrow, default, alias = "delta")]
     message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    finish_reason: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -102,5 +122,22 @@ mod tests {
         for other in [r#"{"arguments":{}}"#, r#"{"arguments":{"#, "no json"] {
             assert_eq!(with_texts(Bytes::from_static(other.as_bytes())), other);
         }
+    }
+
+    #[test]
+    fn case_40_an_answer_that_ends_in_an_error_is_one() {
+        let table = [
+            (r#"{"choices":[{"error":{"code":502,"message":"gone"},"message":{"content":"a"},"finish_reason":"error"}]}"#, true),
+            (r#"{"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#, true),
+            (r#"{"choices":[{"delta":{"content":"\"error\""},"error":null,"finish_reason":"stop"}]}"#, false),
+            (r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#, false),
+            ("\"error\"", false),
+        ];
+        for (data, expected) in table {
+            let data = Bytes::from_static(data.as_bytes());
+            assert_eq!(event(Event { data: data.clone(), is_error: false }).is_error, expected, "{data:?}");
+            assert_eq!(decode(data.clone()) != data, expected, "{data:?}");
+        }
+        assert!(event(Event { data: Bytes::from_static(b"x"), is_error: true }).is_error);
     }
 }

@@ -1,19 +1,14 @@
-//! OpenRouter's accent: it tells what a call cost where it is asked to, and reports errors of the providers behind it inside of answers. What it
+//! OpenRouter's accent: it tells what a call cost where it is asked to. What it
 //! has beyond OpenAI's members (`models`, `route`, `provider`, `reasoning`, `reasoning_details`) goes both ways untouched.
 
 use std::cell::Cell;
 
-use bytes::Bytes;
-use memchr::memmem;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use toolgate_tools::net::Segments;
 
+use super::Unsupported;
 use super::openai::{COMPATIBLE, needs_compatible};
 use super::openai_body::{Fate, has, list, rewritten, with_member};
-use super::{Unsupported, openai_answer};
 use crate::wire::object::{self, Edit};
-use crate::wire::sse::Event;
 
 pub(super) fn encode(body: &Segments) -> Result<Segments, Unsupported> {
     if !has(body, "\"usage\"") && !needs_compatible(body) {
@@ -38,42 +33,10 @@ fn usage(wish: &str) -> Fate<'static> {
     Fate::Is(usage.unwrap_or_else(|_| r#"{"include":true}"#.to_owned()).into())
 }
 
-/// A chunk in which an answer ended in an error is one.
-pub(super) fn event(event: Event) -> Event {
-    let is_error = event.is_error || is_broken(&event.data);
-    openai_answer::event(Event { is_error, ..event })
-}
-
-/// An answer that ended in an error is one.
-pub(super) fn decode(body: Bytes) -> Bytes {
-    if is_broken(&body) { Bytes::from_static(br#"{"error":{}}"#) } else { openai_answer::with_texts(body) }
-}
-
-#[derive(Deserialize)]
-struct Raw<'a> {
-    #[serde(borrow, default)]
-    choices: Vec<Choice<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-fn is_broken(whole: &[u8]) -> bool {
-    if memmem::find(whole, b"\"error\"").is_none() {
-        return false;
-    }
-    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return false };
-    let ends_badly = |choice: &Choice<'_>| choice.finish_reason.is_some_and(|finish| finish.get() == "\"error\"");
-    choices.iter().any(|choice| choice.error.is_some_and(|error| error.get() != "null") || ends_badly(choice))
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn sent(body: &str) -> String {
@@ -104,22 +67,5 @@ mod tests {
         };
         assert_eq!(sent(&turn("")), turn(""));
         assert_eq!(sent(&turn(r#",{"signer":"0123456789abcdef","text":"t"}"#).replace("system", "developer")), turn(""));
-    }
-
-    #[test]
-    fn case_40_an_answer_that_ends_in_an_error_is_one() {
-        let table = [
-            (r#"{"choices":[{"error":{"code":502,"message":"gone"},"message":{"content":"a"},"finish_reason":"error"}]}"#, true),
-            (r#"{"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#, true),
-            (r#"{"choices":[{"delta":{"content":"\"error\""},"error":null,"finish_reason":"stop"}]}"#, false),
-            (r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#, false),
-            ("\"error\"", false),
-        ];
-        for (data, expected) in table {
-            let data = Bytes::from_static(data.as_bytes());
-            assert_eq!(event(Event { data: data.clone(), is_error: false }).is_error, expected, "{data:?}");
-            assert_eq!(decode(data.clone()) != data, expected, "{data:?}");
-        }
-        assert!(event(Event { data: Bytes::from_static(b"x"), is_error: true }).is_error);
     }
 }

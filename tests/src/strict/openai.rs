@@ -33,6 +33,10 @@ fn about_messages(messages: &[Value]) -> Option<String> {
     }
     let mut open: Vec<String> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
+        if let Some(name) = ["content", "tool_calls"].into_iter().find(|name| message[name].as_array().is_some_and(Vec::is_empty))
+        {
+            return Some(format!("Invalid 'messages[{at}].{name}': empty array. Expected an array with minimum length 1"));
+        }
         if message["role"] == "tool" {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
             let Some(found) = open.iter().position(|call| call == id) else {

@@ -159,4 +159,14 @@ fn mistral_and_ollama_refuse_what_they_refuse() {
         json!({"messages": [user("a"), calls(&"x".repeat(41), json!("{}")), result(&"x".repeat(41))]}),
         "string too long",
     );
+    check(
+        Dialect::OpenAi,
+        json!({"messages": [user("a"), {"role": "assistant", "content": []}]}),
+        "'messages[1].content': empty array",
+    );
+    check(
+        Dialect::OpenAi,
+        json!({"messages": [user("a"), {"role": "assistant", "tool_calls": []}]}),
+        "'messages[1].tool_calls': empty array",
+    );
 }
