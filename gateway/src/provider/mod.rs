@@ -208,10 +208,9 @@ fn hidden(provider: &Provider) -> openai::Hidden<'_> {
 /// `None`: it has no use for them, or says itself what it wants back.
 pub fn thought_aloud(provider: &Provider, aloud: &str) -> Option<String> {
     match provider.kind {
-        ProviderKind::OpenAiCompatible => Some(openai::signed_aloud(&signer(provider), aloud)),
+        ProviderKind::OpenAiCompatible | ProviderKind::Ollama => Some(openai::signed_aloud(&signer(provider), aloud)),
         ProviderKind::Anthropic
         | ProviderKind::Gemini
-        | ProviderKind::Ollama
         | ProviderKind::OpenAi
         | ProviderKind::Groq
         | ProviderKind::Mistral

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::Unsupported;
-use super::super::canon::{Canon, Choice, Function, Message, Part, Parts, Role, data_url, text, unreadable};
+use super::super::canon::{Canon, Choice, Function, Message, Part, Parts, Role, data_url, says_something, text, unreadable};
+use super::super::{Unsupported, signer};
 use crate::targets::Target;
 use crate::wire::object::{Edit, Members, as_str, edited, push_quoted};
 
@@ -41,7 +41,9 @@ pub(super) fn write(canon: &Canon<'_>, target: &Target, stream: bool, size: usiz
     out.push_str(r#"{"model":"#);
     push_quoted(&mut out, &target.upstream_model);
     out.push_str(if stream { r#","stream":true,"messages":["# } else { r#","stream":false,"messages":["# });
-    messages(&canon.messages, &mut out)?;
+    // Reckoned only where a thought is there to be judged.
+    let signer = if canon.messages.iter().any(Message::has_thoughts) { signer(&target.provider) } else { String::new() };
+    messages(&canon.messages, &signer, &mut out)?;
     out.push(']');
     let has_tools = tools(canon, &mut out)?;
     let mut members = Config { has_tools, options: Vec::with_capacity(8), native: None, others: Vec::new() };
@@ -53,7 +55,7 @@ pub(super) fn write(canon: &Canon<'_>, target: &Target, stream: bool, size: usiz
     Ok(out)
 }
 
-fn messages(messages: &[Message<'_>], out: &mut String) -> Result<(), Unsupported> {
+fn messages(messages: &[Message<'_>], signer: &str, out: &mut String) -> Result<(), Unsupported> {
     let mut at = 0;
     while let Some(message) = messages.get(at) {
         at += 1;
@@ -61,7 +63,7 @@ fn messages(messages: &[Message<'_>], out: &mut String) -> Result<(), Unsupporte
             Role::System => say("system", &message.parts()?, "", out)?,
             Role::User => say("user", &message.parts()?, "", out)?,
             Role::Assistant => {
-                say("assistant", &message.parts()?, &calls(message)?, out)?;
+                say("assistant", &message.parts()?, &beside(message, signer)?, out)?;
                 if !message.calls().is_empty() {
                     let results: Vec<_> = messages[at..].iter().take_while(|message| message.role == Role::Tool).collect();
                     at += results.len();
@@ -118,6 +120,14 @@ fn say(role: &str, parts: &Parts<'_>, more: &str, out: &mut String) -> Result<()
 fn inner(raw: &RawValue) -> &str {
     let text = raw.get();
     text.get(1..text.len() - 1).unwrap_or_default()
+}
+
+/// What a turn of the model's has beside its text: what this provider's model thought before its calls, and those.
+fn beside(message: &Message<'_>, signer: &str) -> Result<String, Unsupported> {
+    let thought = message.thoughts(signer).into_iter().find_map(|thought| thought.text).filter(|text| says_something(text));
+    let mut out = thought.map(|text| format!(r#","thinking":{}"#, text.get())).unwrap_or_default();
+    out.push_str(&calls(message)?);
+    Ok(out)
 }
 
 fn calls(message: &Message<'_>) -> Result<String, Unsupported> {
