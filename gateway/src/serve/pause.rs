@@ -53,7 +53,8 @@ pub(super) async fn take_up(gateway: &Gateway, caller: &Caller, request: &Reques
     }
     let messages = paused::restore(history, &known);
     let mark = known.iter().fold(Mark::CLEAN, |mark, (_, paused)| mark.raised(paused.mark()));
-    let paused = known.pop().filter(|(seen, _)| paused::is_last(history, seen)).map(|(_, paused)| paused);
+    let last = known.pop().filter(|(seen, paused)| paused.talk.goes_on() && paused::is_last(history, seen));
+    let paused = last.map(|(_, paused)| paused);
     Ok(TakenUp { messages, paused, mark })
 }
 
@@ -70,9 +71,9 @@ pub(super) async fn put_aside(
     mark: Mark,
     trace: &str,
 ) -> Result<(), Failure> {
-    let is_worth_it = talk.is_worth_keeping();
+    let hides_anything = talk.hides_anything();
     // Ids that no other answer has need no note that nothing is hidden behind them.
-    if !is_worth_it && talk.returned().all(|(_, call)| paused::is_made_at_random(&call.id)) {
+    if !hides_anything && talk.returned().all(|(_, call)| paused::is_made_at_random(&call.id)) {
         return Ok(());
     }
     let read = |_| Failure::InvalidRequest("messages", "must be objects, as the API has them".to_owned());
@@ -80,11 +81,11 @@ pub(super) async fn put_aside(
         request.history().map_or_else(|| History::read(request.transcript()).map_err(read), |history| Ok(history.clone()))?;
     for _ in 0..TRIES {
         let place = paused::place(&history, talk.returned().map(|(_, call)| call.id.as_str()));
-        let state = is_worth_it.then(|| Paused::new(talk.clone(), mark, trace.to_owned()).to_json());
+        let state = hides_anything.then(|| Paused::new(talk.clone(), mark, trace.to_owned()).to_json());
         if state.as_ref().is_some_and(|state| state.len() > LONGEST) {
             return Err(Failure::Internal("a run that is too long to be put aside"));
         }
-        let content = if is_worth_it { paused::content(talk) } else { Default::default() };
+        let content = if hides_anything { paused::content(talk) } else { Default::default() };
         let pause = Pause { owner: owner(caller), at: Timestamp::now(), content, kept: Kept { place, state } };
         if gateway.pauses.keep(pause).await.map_err(closed)? {
             return Ok(());

@@ -226,6 +226,13 @@ pub struct Hidden<'t> {
     pub calls: Vec<(&'t str, Option<&'t str>)>,
 }
 
+impl Hidden<'_> {
+    /// Whether the last round asked for anything but the caller's own tools.
+    fn has_results(&self) -> bool {
+        self.calls.iter().any(|(_, result)| result.is_some())
+    }
+}
+
 impl Talk {
     /// A run that begins. Without tools it is one plain call, whatever the model says. Calls of `own` tools are the caller's business.
     pub fn new(limits: Limits, offers_tools: bool, own: Own) -> Self {
@@ -438,13 +445,15 @@ impl Talk {
         Some(Hidden { before, turn, calls })
     }
 
-    /// Whether there is anything to keep of a pause: messages that the caller does not see, or counts from before. A first round that asks
-    /// only for the caller's tools leaves nothing.
-    pub fn is_worth_keeping(&self) -> bool {
-        self.is_resumed
-            || self
-                .hidden()
-                .is_some_and(|hidden| !hidden.before.is_empty() || hidden.calls.iter().any(|(_, result)| result.is_some()))
+    /// Whether anything of it is hidden from the caller: a first round that asks only for the caller's tools leaves nothing to keep.
+    pub fn hides_anything(&self) -> bool {
+        self.hidden().is_some_and(|hidden| !hidden.before.is_empty() || hidden.has_results())
+    }
+
+    /// Whether the run goes on when the caller comes back: the round that it pauses with asks for the gateway's tools as well. One that asks
+    /// for nothing but the caller's is the end of its run, as it is of any other model's.
+    pub fn goes_on(&self) -> bool {
+        self.hidden().is_some_and(|hidden| hidden.has_results())
     }
 
     /// The run is put aside, `elapsed` after its request began.

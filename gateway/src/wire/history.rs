@@ -450,4 +450,37 @@ mod tests {
         assert_eq!(again.entries.len(), 3);
         assert_eq!(written.concat(), transcript("u a:c1 t:c1").replace(",\n", ",").into_bytes());
     }
+
+    /// What a strict provider checks, said in another way: the calls that are open must all be answered before anything else comes.
+    fn holds_together(messages: &[String]) -> bool {
+        let mut open: Vec<&str> = Vec::new();
+        for message in messages {
+            match message.split_once(':') {
+                Some(("t", id)) => match open.iter().position(|call| *call == id) {
+                    Some(found) => drop(open.remove(found)),
+                    None => return false,
+                },
+                _ if !open.is_empty() => return false,
+                Some((_, ids)) => open = ids.split(',').collect(),
+                None => {}
+            }
+            if open.iter().enumerate().any(|(at, id)| open[..at].contains(id)) {
+                return false;
+            }
+        }
+        open.is_empty()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_history_that_passes_is_one_that_a_strict_provider_takes(
+            messages in proptest::collection::vec("s|u|w|a:c1|a:c1,c2|a:c1,c1|t:c1|t:c2|t:c3", 1..9),
+        ) {
+            let history = read(&[&transcript(&messages.join(" "))]).unwrap();
+            proptest::prop_assert_eq!(history.check().is_ok(), holds_together(&messages), "{:?}", messages);
+            // Every message is in one turn, in its order.
+            let places: Vec<usize> = history.turns().into_iter().flat_map(|turn| turn.entries).collect();
+            proptest::prop_assert_eq!(places, (0..messages.len()).collect::<Vec<_>>());
+        }
+    }
 }

@@ -36,7 +36,7 @@ fn history(messages: &Value) -> History {
 /// What is kept of a run that pauses after these messages.
 fn kept(before: &Value, talk: &Talk) -> Kept {
     let place = place(&history(before), talk.returned().map(|(_, call)| call.id.as_str()));
-    let state = talk.is_worth_keeping().then(|| Paused::new(talk.clone(), Mark::CLEAN, "t".to_owned()).to_json());
+    let state = talk.hides_anything().then(|| Paused::new(talk.clone(), Mark::CLEAN, "t".to_owned()).to_json());
     Kept { place, state }
 }
 
