@@ -17,7 +17,7 @@ pub(crate) enum Seen {
     NotPlayed,
 }
 
-use Act::{Close, Deaf, Drip, Flood, HalfClose, Hang, Read, Reset, Send};
+use Act::{Close, Deaf, Drip, Flood, HalfClose, Hang, Part, Read, Reset, Send};
 use Seen::{Answered, Failed, Later, NotPlayed};
 
 /// One way to fail.
@@ -28,6 +28,8 @@ pub(crate) struct Fault {
     pub(crate) model: &'static str,
     /// Whether the request is so long that it does not fit into the network's buffers.
     pub(crate) is_long: bool,
+    /// Whether it is the same in every dialect.
+    pub(crate) is_for_all: bool,
     /// What the provider does when it is asked for a plain answer, and what is seen of that.
     pub(crate) plain: (Play, Seen),
     /// The same where it is asked for a stream.
@@ -44,12 +46,17 @@ const NOT_REACHED: Seen = Failed(502, "upstream_error", "connect_error");
 const OTHER: Seen = Failed(502, "upstream_error", "client_error");
 
 fn fault(name: &'static str, plain: (Play, Seen), streamed: (Play, Seen)) -> Fault {
-    Fault { name, model: FAULTY, is_long: false, plain, streamed }
+    Fault { name, model: FAULTY, is_long: false, is_for_all: false, plain, streamed }
 }
 
 /// The same whatever is asked for.
 fn alike(name: &'static str, play: Play, seen: Seen) -> Fault {
     fault(name, (play.clone(), seen), (play, seen))
+}
+
+/// The same whatever is asked for, in every dialect.
+fn everywhere(name: &'static str, play: Play, seen: Seen) -> Fault {
+    Fault { is_for_all: true, ..alike(name, play, seen) }
 }
 
 /// After a request was read, these bytes, then the rest.
@@ -91,11 +98,12 @@ fn unreachable() -> Vec<Fault> {
 fn silent() -> Vec<Fault> {
     let (plain, streamed) = half_told();
     vec![
-        alike("reads nothing", vec![Deaf], TIMEOUT),
+        everywhere("reads nothing", vec![Deaf], TIMEOUT),
         Fault { is_long: true, ..alike("reads nothing of a long request", vec![Deaf], TIMEOUT) },
-        alike("says nothing", vec![Read, Hang], TIMEOUT),
-        alike("stops inside its head", after("HTTP/1.1 200 OK\r\ncontent-ty", &[Hang]), TIMEOUT),
-        alike("drips a head", after("HTTP/1.1 200 OK\r\n", &[Drip(b"x-a: b\r\n".to_vec())]), TIMEOUT),
+        everywhere("says nothing", vec![Read, Hang], TIMEOUT),
+        everywhere("stops inside its head", after("HTTP/1.1 200 OK\r\ncontent-ty", &[Hang]), TIMEOUT),
+        everywhere("drips a head", after("HTTP/1.1 200 OK\r\n", &[Drip(b"x-a: b\r\n".to_vec())]), TIMEOUT),
+        everywhere("stops in the middle of its answer", vec![Read, Part(55), Hang], TIMEOUT),
         fault("stops after its head", (after(PLAIN, &[Hang]), TIMEOUT), (after(STREAM, &[Hang]), TIMEOUT)),
         fault("stops inside its body", (after(plain, &[Hang]), TIMEOUT), (after(streamed, &[Hang]), TIMEOUT)),
         Fault {
@@ -115,9 +123,9 @@ fn broken_off() -> Vec<Fault> {
     let half_a_head = "HTTP/1.1 200 OK\r\ncontent-ty";
     let half_a_chunk = |bytes: &[u8]| [bytes, b"ff\r\nabc"].concat();
     let mut rows = vec![
-        alike("resets at once", vec![Reset], CUT),
-        alike("closes at once", vec![Close], CUT),
-        alike("ends its side before it says anything", vec![Read, HalfClose, Hang], CUT),
+        everywhere("resets at once", vec![Reset], CUT),
+        everywhere("closes at once", vec![Close], CUT),
+        everywhere("ends its side before it says anything", vec![Read, HalfClose, Hang], CUT),
         fault(
             "half a chunk",
             (after(half_a_chunk(STREAM.as_bytes()), &[Close]), CUT),
@@ -133,9 +141,11 @@ fn broken_off() -> Vec<Fault> {
         let rest = [act];
         let name = |stage: &str| -> &'static str { Box::leak(format!("{how} {stage}").into_boxed_str()) };
         rows.extend([
-            alike(name("after it has read"), [&[Read][..], &rest].concat(), CUT),
-            alike(name("inside its head"), after(half_a_head, &rest), CUT),
+            everywhere(name("after it has read"), [&[Read][..], &rest].concat(), CUT),
+            everywhere(name("inside its head"), after(half_a_head, &rest), CUT),
             fault(name("after its head"), (after(PLAIN, &rest), CUT), (after(STREAM, &rest), CUT)),
+            everywhere(name("after a third of its answer"), [&[Read, Part(30)][..], &rest].concat(), CUT),
+            everywhere(name("in the middle of its answer"), [&[Read, Part(55)][..], &rest].concat(), CUT),
             fault(name("inside its body"), (after(plain.clone(), &rest), CUT), (after(streamed.clone(), &rest), CUT)),
         ]);
     }
@@ -150,8 +160,8 @@ fn nonsense() -> Vec<Fault> {
     let events = |data: &str| [STREAM.as_bytes(), &chunk(data), b"0\r\n\r\n"].concat();
     let of = |body: &[u8]| whole("200 OK", &[("content-type", "application/json")], body);
     vec![
-        alike("no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), NONSENSE),
-        alike("binary in place of a head", after(binary.clone(), &[Close]), NONSENSE),
+        everywhere("no HTTP", says("SSH-2.0-OpenSSH_9.2\r\n\r\n"), NONSENSE),
+        everywhere("binary in place of a head", after(binary.clone(), &[Close]), NONSENSE),
         alike(
             "two lengths",
             says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -159,10 +169,10 @@ fn nonsense() -> Vec<Fault> {
         ),
         alike("a chunk of no length", after([STREAM.as_bytes(), b"xyz\r\n"].concat(), &[Hang]), CUT),
         alike("no JSON", says(of(b"{\"choices\":[{")), NONSENSE),
-        alike("another JSON", says(of(b"[]")), NONSENSE),
+        everywhere("another JSON", says(of(b"[]")), NONSENSE),
         alike("no choices", says(of(b"{\"choices\":[]}")), NONSENSE),
-        alike("nothing under a success", says(of(b"")), NONSENSE),
-        alike("binary under a success", says(of(&binary)), NONSENSE),
+        everywhere("nothing under a success", says(of(b"")), NONSENSE),
+        everywhere("binary under a success", says(of(&binary)), NONSENSE),
         alike(
             "a page",
             says(whole("200 OK", &[("content-type", "text/html")], "<html><body>Hello</body></html>")),
@@ -176,7 +186,7 @@ fn nonsense() -> Vec<Fault> {
             says(whole("200 OK", &[("content-type", "text/event-stream"), ("content-encoding", "gzip")], "data: {}\n\n")),
             NONSENSE,
         ),
-        alike("packed as nobody knows", says(whole("200 OK", &[("content-encoding", "lzma")], "{}")), NONSENSE),
+        everywhere("packed as nobody knows", says(whole("200 OK", &[("content-encoding", "lzma")], "{}")), NONSENSE),
         fault(
             "an error under a success",
             (says(of(br#"{"error":{"message":"overloaded"}}"#)), NONSENSE),
@@ -195,17 +205,17 @@ fn refusals() -> Vec<Fault> {
     let no = |status: &str, headers: &[(&str, &str)], body: &str| says(whole(status, headers, body));
     let bad = |code| Failed(400, code, "client_error");
     let mut rows = vec![
-        alike("500", no("500 Oops", &[], "<html>secret</html>"), NONSENSE),
-        alike("503 for a minute", no("503 Busy", &[("retry-after", "60")], ""), NONSENSE),
+        everywhere("500", no("500 Oops", &[], "<html>secret</html>"), NONSENSE),
+        everywhere("503 for a minute", no("503 Busy", &[("retry-after", "60")], ""), NONSENSE),
         alike("529", no("529 Overloaded", &[], r#"{"type":"error","error":{"type":"overloaded_error"}}"#), NONSENSE),
-        alike("401", no("401 No", &[], r#"{"error":{"message":"key"}}"#), OTHER),
-        alike("404", no("404 No", &[], "nothing"), OTHER),
+        everywhere("401", no("401 No", &[], r#"{"error":{"message":"key"}}"#), OTHER),
+        everywhere("404", no("404 No", &[], "nothing"), OTHER),
         alike("418", no("418 Teapot", &[], ""), OTHER),
-        alike("302", no("302 Found", &[("location", "http://127.0.0.1:9/")], ""), OTHER),
+        everywhere("302", no("302 Found", &[("location", "http://127.0.0.1:9/")], ""), OTHER),
         alike("307", no("307 Elsewhere", &[("location", "/v1/other")], ""), OTHER),
         alike("400 in its words", no("400 No", &[], r#"{"error":{"message":"no","code":"odd"}}"#), bad("odd")),
-        alike("400 as a page", no("400 No", &[("content-type", "text/html")], "<html>"), bad("upstream_invalid_request")),
-        alike("400 without a word", no("400 No", &[], ""), bad("upstream_invalid_request")),
+        everywhere("400 as a page", no("400 No", &[("content-type", "text/html")], "<html>"), bad("upstream_invalid_request")),
+        everywhere("400 without a word", no("400 No", &[], ""), bad("upstream_invalid_request")),
         alike("400 in a list", no("400 No", &[], r#"[{"error":{"message":"no","code":"odd"}}]"#), bad("odd")),
         alike("400 as a string", no("400 No", &[], r#"{"error":"no"}"#), bad("upstream_invalid_request")),
         alike(
@@ -232,7 +242,7 @@ fn refusals() -> Vec<Fault> {
         ("429 for more than a number holds", &[("retry-after", "99999999999999999999")], ""),
     ];
     let limits = limits.into_iter();
-    rows.extend(limits.map(|(name, headers, after)| alike(name, no("429 Slow", headers, "{}"), Later(after))));
+    rows.extend(limits.map(|(name, headers, after)| everywhere(name, no("429 Slow", headers, "{}"), Later(after))));
     let inside =
         [STREAM.as_bytes(), &chunk("data: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n"), b"0\r\n\r\n"].concat();
     rows.push(fault("429 inside a stream", (vec![], NotPlayed), (says(inside), Later(""))));
@@ -253,8 +263,8 @@ fn floods() -> Vec<Fault> {
     };
     let stream_of = |bytes: &[u8]| (after(STREAM, &[Flood(chunked(bytes))]), NONSENSE);
     vec![
-        alike("an endless head", after("HTTP/1.1 200 OK\r\n", &[Flood(b"x-a: b\r\n".to_vec())]), NONSENSE),
-        alike("an endless line of a head", after("HTTP/1.1 200 OK\r\nx: ", &[Flood(b"x".to_vec())]), NONSENSE),
+        everywhere("an endless head", after("HTTP/1.1 200 OK\r\n", &[Flood(b"x-a: b\r\n".to_vec())]), NONSENSE),
+        everywhere("an endless line of a head", after("HTTP/1.1 200 OK\r\nx: ", &[Flood(b"x".to_vec())]), NONSENSE),
         alike("preliminaries without end", vec![Read, Flood(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())], TIMEOUT),
         fault("an endless line", (after(json, &[Flood(chunked(b"x"))]), NONSENSE), stream_of(b"x")),
         fault("an endless event", (vec![], NotPlayed), stream_of(b"data: x\n")),

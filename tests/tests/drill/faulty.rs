@@ -10,6 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use toolgate_tests::reply::{Step, render};
+use toolgate_tests::scenario::Reply;
 use toolgate_tests::server::{address, listen};
 use toolgate_tests::stage::{PATIENCE, until};
 use toolgate_tests::wire::Reader;
@@ -26,6 +28,10 @@ pub(crate) enum Act {
     Read,
     /// Writes this.
     Send(Vec<u8>),
+    /// Writes an answer, in the dialect in which it was asked.
+    Tell(Value),
+    /// Writes so many hundredths of a good answer, in that dialect.
+    Part(usize),
     /// Writes this again and again, until the other end has had enough.
     Flood(Vec<u8>),
     /// Writes this ten times a second, until the other end has had enough.
@@ -154,35 +160,57 @@ async fn serve(stream: TcpStream, inner: Arc<Inner>) {
     }
 }
 
-type Halves = (Reader<OwnedReadHalf>, OwnedWriteHalf);
+/// A request, as far as an answer depends on it.
+struct Asked {
+    target: String,
+    body: Vec<u8>,
+}
+
+impl Asked {
+    async fn read(reader: &mut Reader<OwnedReadHalf>) -> Option<Self> {
+        let head = reader.head().await.ok()??;
+        let body = reader.request_body(&head).await.ok()?;
+        Some(Self { target: head.start.split(' ').nth(1)?.to_owned(), body })
+    }
+
+    /// This answer in the dialect of the request, plain or streamed as it asks.
+    fn answer(&self, reply: &Value) -> Vec<u8> {
+        let reply: Reply = serde_json::from_value(reply.clone()).expect("a reply");
+        let sent = |step| if let Step::Send(bytes) = step { bytes } else { Vec::new() };
+        render(&reply, &self.target, &self.body).steps.into_iter().flat_map(sent).collect()
+    }
+}
+
+/// What it says to whatever nobody scripted.
+fn good() -> Value {
+    json!({"content": "done"})
+}
 
 /// A good answer.
-async fn answer(mut reader: Reader<OwnedReadHalf>, write: OwnedWriteHalf) -> Option<TcpStream> {
-    let is_streamed = request(&mut reader).await?["stream"] == true;
-    let bytes = if is_streamed { stream(&said("done")) } else { completion(&json!({"role": "assistant", "content": "done"})) };
-    send(bytes, (reader, write)).await
-}
-
-async fn send(bytes: Vec<u8>, (reader, mut write): Halves) -> Option<TcpStream> {
-    write.write_all(&bytes).await.ok()?;
+async fn answer(mut reader: Reader<OwnedReadHalf>, mut write: OwnedWriteHalf) -> Option<TcpStream> {
+    let asked = Asked::read(&mut reader).await?;
+    write.write_all(&asked.answer(&good())).await.ok()?;
     reader.into_inner().reunite(write).ok()
-}
-
-async fn request(reader: &mut Reader<OwnedReadHalf>) -> Option<Value> {
-    let head = reader.head().await.ok()??;
-    let body = reader.request_body(&head).await.ok()?;
-    serde_json::from_slice(&body).ok()
 }
 
 /// Plays; gives the connection back where the play ends with a whole answer.
 async fn perform(play: Play, mut reader: Reader<OwnedReadHalf>, mut write: OwnedWriteHalf) -> Option<TcpStream> {
+    let mut asked = None;
     for act in play {
         let goes_on = match act {
             Act::Deaf => {
                 tokio::time::sleep(DEAF).await;
                 false
             }
-            Act::Read => request(&mut reader).await.is_some(),
+            Act::Read => {
+                asked = Asked::read(&mut reader).await;
+                asked.is_some()
+            }
+            Act::Tell(reply) => write.write_all(&asked.as_ref()?.answer(&reply)).await.is_ok(),
+            Act::Part(hundredths) => {
+                let whole = asked.as_ref()?.answer(&json!({"content": "one two three four five six seven eight nine ten"}));
+                write.write_all(&whole[..whole.len() * hundredths / 100]).await.is_ok()
+            }
             Act::Send(bytes) => {
                 let sent = write.write_all(&bytes).await.is_ok();
                 // A packet of its own.
@@ -278,13 +306,6 @@ pub(crate) fn stream(events: &[String]) -> Vec<u8> {
 }
 
 /// The answer that asks for a tool.
-pub(crate) fn asks_for_the_clock(is_streamed: bool) -> Play {
-    let calls = json!([{"index": 0, "id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]);
-    let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
-    let bytes = if is_streamed {
-        stream(&[event(&message, &Value::Null), event(&json!({}), &json!("tool_calls"))])
-    } else {
-        completion(&message)
-    };
-    vec![Act::Read, Act::Send(bytes)]
+pub(crate) fn asks_for_the_clock() -> Play {
+    vec![Act::Read, Act::Tell(json!({"calls": [{"id": "c1", "name": "clock", "arguments": {}}]}))]
 }

@@ -1,6 +1,7 @@
 //! Callers that go away while their provider is at each stage: the call is cancelled, and everything is given back.
 
 use serde_json::{Value, json};
+use toolgate_tests::dialect::Dialect;
 use toolgate_tests::scenario::Mode;
 
 use crate::Drill;
@@ -24,7 +25,7 @@ fn stages() -> Vec<(&'static str, Play)> {
 #[tokio::test]
 async fn case_38_a_caller_that_leaves_at_any_stage_cancels_the_call_and_gives_everything_back() {
     let patient = json!({"connect_timeout": "60s", "first_byte_timeout": "60s", "idle_timeout": "60s"});
-    let drill = Drill::with(&patient, "60s").await;
+    let drill = Drill::with(&patient, "60s", Dialect::OpenAi).await;
     for mode in [Mode::Plain, Mode::Streamed] {
         for (name, play) in stages() {
             let asked = drill.faulty.requests();
@@ -39,7 +40,7 @@ async fn case_38_a_caller_that_leaves_at_any_stage_cancels_the_call_and_gives_ev
 #[tokio::test]
 async fn case_38_a_caller_that_leaves_while_a_connection_is_being_made_gives_everything_back() {
     let patient = json!({"connect_timeout": "60s"});
-    let drill = Drill::with(&patient, "60s").await;
+    let drill = Drill::with(&patient, "60s", Dialect::OpenAi).await;
     for mode in [Mode::Plain, Mode::Streamed] {
         let is_on_its_way = async {
             toolgate_tests::stage::eventually("it is in flight", || async {
@@ -55,7 +56,7 @@ async fn case_38_a_caller_that_leaves_while_a_connection_is_being_made_gives_eve
 
 #[tokio::test]
 async fn case_38_a_caller_that_leaves_between_two_tries_ends_them() {
-    let drill = Drill::with(&json!({"retries": 2}), "60s").await;
+    let drill = Drill::with(&json!({"retries": 2}), "60s", Dialect::OpenAi).await;
     let busy = b"HTTP/1.1 429 Slow\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n";
     let asked = drill.faulty.requests();
     drill.faulty.will([vec![Act::Read, Act::Send(busy.to_vec())]]);

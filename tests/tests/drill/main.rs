@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 use toolgate_tests::caller::Response;
+use toolgate_tests::dialect::Dialect;
 use toolgate_tests::gateway::Gateway;
 use toolgate_tests::scenario::Mode;
 use toolgate_tests::stage::eventually;
@@ -37,7 +38,7 @@ struct Drill {
 
 impl Drill {
     /// With providers that are waited for as long as they say, and are asked once unless they say otherwise.
-    async fn with(limits: &Value, request_timeout: &str) -> Self {
+    async fn with(limits: &Value, request_timeout: &str, dialect: Dialect) -> Self {
         let (stand, faulty) = (Stand::with(json!([]), json!({})).await, Faulty::start().await);
         let (full, _full) = full().await;
         let provider = |url: String| {
@@ -45,6 +46,10 @@ impl Drill {
             limits.as_object().unwrap().iter().for_each(|(name, value)| provider[name] = value.clone());
             provider
         };
+        let mut mock = provider(format!("http://{}/v1", faulty.address));
+        let spoken = dialect.provider().to_string().replace("{{upstream}}", &format!("http://{}", faulty.address));
+        let spoken: Value = serde_json::from_str(&spoken).unwrap();
+        spoken.as_object().unwrap().iter().for_each(|(name, value)| mock[name] = value.clone());
         let model =
             |provider: &str| json!({"provider": provider, "upstream_model": "upstream-m", "price": {"input": 1, "output": 1}});
         let mut with_tools = model("mock");
@@ -53,7 +58,7 @@ impl Drill {
             .serve(json!({
                 "server": {"request_timeout": request_timeout},
                 "providers": {
-                    "mock": provider(format!("http://{}/v1", faulty.address)),
+                    "mock": mock,
                     "closed": provider("http://127.0.0.1:9/v1".to_owned()),
                     "unknown": provider("http://does-not-exist.invalid/v1".to_owned()),
                     "full": provider(format!("http://{full}/v1")),
@@ -75,7 +80,7 @@ impl Drill {
         let before = self.calls(fault, seen).await;
         let tools = self.stand.tools.received().len();
         if after_a_tool {
-            self.faulty.will([asks_for_the_clock(is_streamed)]);
+            self.faulty.will([asks_for_the_clock()]);
         }
         self.faulty.will((!play.is_empty()).then_some(play));
         let text = if fault.is_long { "long ".repeat(800_000) } else { "Hello".to_owned() };
@@ -186,13 +191,13 @@ fn judge(response: &Response, mode: Mode, seen: Seen, about: &str) {
     assert!(is_stream || response.status == status, "{about}: {} {text}", response.status);
 }
 
-async fn drill(mode: Mode, after_a_tool: bool) {
+async fn drill(dialect: Dialect, mode: Mode, after_a_tool: bool) {
     let limits = json!({"connect_timeout": "800ms", "first_byte_timeout": "800ms", "idle_timeout": "800ms"});
-    let drill = Drill::with(&limits, "3s").await;
+    let drill = Drill::with(&limits, "3s", dialect).await;
     assert_eq!(drill.stand.hello().await, (200, json!("done")));
     let (sockets, _) = drill.traces_of_it();
-    for fault in faults::all() {
-        drill.play(&fault, mode, after_a_tool).await;
+    for fault in faults::all().iter().filter(|fault| fault.is_for_all || dialect == Dialect::OpenAi) {
+        drill.play(fault, mode, after_a_tool).await;
     }
     let (left, peak) = drill.traces_of_it();
     assert!(left <= sockets + MOST_IDLE, "{left} sockets are open, {sockets} were");
@@ -202,20 +207,38 @@ async fn drill(mode: Mode, after_a_tool: bool) {
 
 #[tokio::test]
 async fn whatever_a_provider_does_to_a_plain_request() {
-    drill(Mode::Plain, false).await;
-}
-
-#[tokio::test]
-async fn whatever_a_provider_does_to_a_stream() {
-    drill(Mode::Streamed, false).await;
+    drill(Dialect::OpenAi, Mode::Plain, false).await;
 }
 
 #[tokio::test]
 async fn whatever_a_provider_does_to_a_plain_request_after_a_tool_has_run() {
-    drill(Mode::Plain, true).await;
+    drill(Dialect::OpenAi, Mode::Plain, true).await;
+}
+
+#[tokio::test]
+async fn whatever_a_provider_does_to_a_stream() {
+    drill(Dialect::OpenAi, Mode::Streamed, false).await;
 }
 
 #[tokio::test]
 async fn whatever_a_provider_does_to_a_stream_after_a_tool_has_run() {
-    drill(Mode::Streamed, true).await;
+    drill(Dialect::OpenAi, Mode::Streamed, true).await;
+}
+
+#[tokio::test]
+async fn whatever_a_provider_does_in_anthropics_dialect() {
+    drill(Dialect::Anthropic, Mode::Plain, false).await;
+    drill(Dialect::Anthropic, Mode::Streamed, true).await;
+}
+
+#[tokio::test]
+async fn whatever_a_provider_does_in_geminis_dialect() {
+    drill(Dialect::Gemini, Mode::Plain, false).await;
+    drill(Dialect::Gemini, Mode::Streamed, true).await;
+}
+
+#[tokio::test]
+async fn whatever_a_provider_does_in_ollamas_dialect() {
+    drill(Dialect::Ollama, Mode::Plain, false).await;
+    drill(Dialect::Ollama, Mode::Streamed, true).await;
 }
