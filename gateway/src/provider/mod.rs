@@ -48,6 +48,8 @@ pub struct Encoded {
     pub path: String,
     /// The body.
     pub body: Segments,
+    /// What was left out of the request for the rest of it to be taken: for the trace.
+    pub note: Option<&'static str>,
 }
 
 /// What a provider cannot do.

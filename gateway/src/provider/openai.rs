@@ -31,10 +31,11 @@ const FORWARDED: [HeaderName; 4] = [
 const FORWARDED_WITH_BEARER: [HeaderName; 2] =
     [HeaderName::from_static("openai-organization"), HeaderName::from_static("openai-project")];
 
-/// The providers' headers that reach the caller: what an answer is called, by OpenAI, OpenRouter and Mistral. Cookies and account names are
+/// The providers' headers that reach the caller: what an answer is called, by OpenAI, Anthropic, OpenRouter and Mistral. Cookies and account names are
 /// not among them.
-const PASSED_ON: [HeaderName; 5] = [
+const PASSED_ON: [HeaderName; 6] = [
     HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
     HeaderName::from_static("openai-processing-ms"),
     HeaderName::from_static("openai-version"),
     HeaderName::from_static("x-generation-id"),
@@ -50,12 +51,12 @@ pub(super) fn encode(target: &Target, body: &Segments) -> Result<Encoded, Unsupp
         ProviderKind::OpenRouter => openrouter::encode(body)?,
         _ => compatible(&target.provider, body)?,
     };
-    Ok(Encoded { path: format!("{}/chat/completions", target.provider.base_url.path), body })
+    Ok(Encoded { path: format!("{}/chat/completions", target.provider.base_url.path), body, note: None })
 }
 
 /// What is not interpreted goes on as it is.
 pub(super) fn pass_through(target: &Target, path: &str, body: &Segments) -> Encoded {
-    Encoded { path: format!("{}{path}", target.provider.base_url.path), body: body.clone() }
+    Encoded { path: format!("{}{path}", target.provider.base_url.path), body: body.clone(), note: None }
 }
 
 /// OpenAI refuses long ids, and has no use for what other providers' models thought.

@@ -1,5 +1,6 @@
 //! The call to one target: whether it is asked at all, what is set aside for it, its tries, and what they are in the books.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -54,6 +55,7 @@ impl Ask<'_> {
             body = Segments::from(compose(target, lowered));
             encoded = self.encode(target, &body)?;
         }
+        books.note(encoded.note);
         for attempt in 1.. {
             let Some(held) = books.tab.held() else { break };
             let outgoing = self.outgoing(target, &encoded);
@@ -203,6 +205,11 @@ async fn refusal(provider: &Provider, answer: Answer) -> Missed {
 }
 
 impl Books<'_> {
+    /// Puts a sentence into the trace, once.
+    fn note(&mut self, note: Option<&'static str>) {
+        self.notes.extend(note.filter(|note| !self.notes.iter().any(|said| said == note)).map(Cow::Borrowed));
+    }
+
     fn open(&mut self, round: Round) {
         self.rounds.push(round);
         self.tab.sent();

@@ -51,11 +51,16 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     let most = most.map_or(usual.as_str(), RawValue::get).parse().unwrap_or(USUAL_OUTPUT);
     let (is_forced, began_without) = (choice.is_forced(), transcript.began_without_thoughts());
     let thinking = asked.thinking(Circumstances { model, most, is_forced, began_without })?;
+    let note = asked.wants_thoughts().then_some(WITHOUT_THINKING).filter(|_| !thinking.is_asked);
     asked.write_output(&thinking, model, &mut out)?;
     asked.write_sampling(&thinking, model, &mut out)?;
     asked.write_rest(stream, &mut out)?;
-    Ok(Encoded { path: path(&target.provider.base_url.path), body: Segments::from(out.finish()) })
+    Ok(Encoded { path: path(&target.provider.base_url.path), body: Segments::from(out.finish()), note })
 }
+
+/// What a trace says where the API would refuse the thinking that is asked for.
+const WITHOUT_THINKING: &str =
+    "asked without thinking: a tool is forced, the answer has no room for it, or the calls to go on with began without a thought";
 
 /// What no model here has.
 const NOWHERE: [&str; 5] = ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias"];
@@ -153,7 +158,11 @@ impl<'a> Asked<'a> {
 
     /// Writes the tools and what is to be done about them. A history of calls is refused without tools, so it brings its own, and forbids them.
     fn write_tools(&self, transcript: &Transcript, model: Generation, out: &mut Body) -> Result<Choice, Unsupported> {
-        let list = self.tools.map(|tools| tools::list(tools, model)).transpose()?.unwrap_or_default();
+        let choice = Choice::read(self.tool_choice)?;
+        let list = self.tools.map(|tools| tools::list(tools, choice.only(), model)).transpose()?.unwrap_or_default();
+        if list.is_empty() && choice.only().is_some() {
+            return Err(unsupported("tool_choice", "allows for no tool that there is"));
+        }
         if list.is_empty() {
             if !transcript.called.is_empty() {
                 out.list("tools", &tools::of_history(&transcript.called));
@@ -161,7 +170,6 @@ impl<'a> Asked<'a> {
             }
             return Ok(Choice::None);
         }
-        let choice = Choice::read(self.tool_choice)?;
         if choice.is_forced() && !model.can_be_forced() {
             return Err(unsupported("tool_choice", "forces a call, which this model does not take: ask for it in words"));
         }
@@ -176,6 +184,14 @@ impl<'a> Asked<'a> {
         match self.thinking {
             Some(own) => kind_of(own).as_deref() == Some("disabled"),
             None => self.reasoning_effort.is_some_and(|effort| effort.get() == "\"none\""),
+        }
+    }
+
+    /// Whether it asks for thoughts, in either way.
+    fn wants_thoughts(&self) -> bool {
+        match self.thinking {
+            Some(own) => matches!(kind_of(own).as_deref(), Some("enabled" | "adaptive")),
+            None => self.reasoning_effort.is_some() && !self.forbids_thinking(),
         }
     }
 

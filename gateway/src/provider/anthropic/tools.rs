@@ -36,14 +36,16 @@ struct Function<'t> {
     strict: Option<bool>,
 }
 
-/// The tools as a list without its brackets.
-pub(super) fn list(tools: &RawValue, model: Generation) -> Result<String, Unsupported> {
+/// The tools as a list without its brackets, or those of them that may be called.
+pub(super) fn list(tools: &RawValue, only: Option<&[String]>, model: Generation) -> Result<String, Unsupported> {
     let malformed = |_| unsupported("tools", "must be a list of functions in the form of the API");
     let tools: Vec<&RawValue> = serde_json::from_str(tools.get()).map_err(malformed)?;
     let mut out = String::with_capacity(tools.iter().map(|tool| tool.get().len()).sum());
     for raw in tools {
         let tool: Tool<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
+        let is_barred = |function: &Function<'_>| only.is_some_and(|names| !names.iter().any(|name| name == function.name.get()));
         match &tool.function {
+            Some(function) if is_barred(function) => {}
             Some(function) => write_tool(function, tool.cache_control, model, &mut out),
             None if tool.kind.and_then(as_str).is_some_and(|kind| matches!(&*kind, "custom" | "function")) => {
                 return Err(unsupported("tools", "hold one that is no function: this model's provider takes no other kind"));
@@ -93,6 +95,14 @@ pub(super) fn of_history(called: &[String]) -> String {
     out
 }
 
+#[derive(Deserialize)]
+struct AllowedTools<'t> {
+    #[serde(borrow, default)]
+    mode: Cow<'t, str>,
+    #[serde(borrow)]
+    tools: Vec<Tool<'t>>,
+}
+
 /// What a request wants done about its tools.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice {
@@ -104,6 +114,8 @@ pub(super) enum Choice {
     None,
     /// A call of any tool, or of the one that is named: its raw name.
     Forced(Option<String>),
+    /// Some of the tools only, by their raw names; whether one of them must be called.
+    Allowed(Vec<String>, bool),
     /// As the provider itself would have it.
     Own(String),
 }
@@ -127,13 +139,29 @@ impl Choice {
                 let name = function.and_then(|function| function.get("name")).map(|name| name.get().to_owned());
                 name.map(|name| Self::Forced(Some(name))).ok_or_else(|| unsupported("tool_choice", "must name its function"))
             }
+            Some("allowed_tools") => Self::allowed(&members),
             Some("auto" | "any" | "tool" | "none") => Ok(Self::Own(raw.get().to_owned())),
             _ => Err(unsupported("tool_choice", "asks for what this model's provider does not have: name one function, or none")),
         }
     }
 
+    fn allowed(members: &Members<'_>) -> Result<Self, Unsupported> {
+        let list = members.get("allowed_tools").and_then(|list| serde_json::from_str::<AllowedTools<'_>>(list.get()).ok());
+        let list = list.ok_or_else(|| unsupported("tool_choice", "must list the tools that it allows"))?;
+        let names = list.tools.iter().filter_map(|tool| Some(tool.function.as_ref()?.name.get().to_owned()));
+        Ok(Self::Allowed(names.collect(), list.mode == "required"))
+    }
+
+    /// The raw names of the only tools that may be called, where not all may.
+    pub(super) fn only(&self) -> Option<&[String]> {
+        match self {
+            Self::Allowed(names, _) => Some(names),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_forced(&self) -> bool {
-        matches!(self, Self::Forced(_))
+        matches!(self, Self::Forced(_) | Self::Allowed(_, true))
     }
 
     /// As Anthropic has it. `one_at_a_time`: no parallel calls.
@@ -141,9 +169,9 @@ impl Choice {
         let alone = if one_at_a_time { r#","disable_parallel_tool_use":true"# } else { "" };
         match self {
             Self::Free if !one_at_a_time => None,
-            Self::Free | Self::Auto => Some(format!(r#"{{"type":"auto"{alone}}}"#)),
+            Self::Free | Self::Auto | Self::Allowed(_, false) => Some(format!(r#"{{"type":"auto"{alone}}}"#)),
             Self::None => Some(r#"{"type":"none"}"#.to_owned()),
-            Self::Forced(None) => Some(format!(r#"{{"type":"any"{alone}}}"#)),
+            Self::Forced(None) | Self::Allowed(_, true) => Some(format!(r#"{{"type":"any"{alone}}}"#)),
             Self::Forced(Some(name)) => Some(format!(r#"{{"type":"tool","name":{name}{alone}}}"#)),
             Self::Own(own) => Some(own.clone()),
         }
@@ -187,14 +215,30 @@ mod tests {
         ];
         let model = Generation::of("claude-sonnet-4-5");
         for (tool, expected) in table {
-            assert_eq!(list(raw(&format!("[{tool}]")), model), Ok(expected), "{tool}");
+            assert_eq!(list(raw(&format!("[{tool}]")), None, model), Ok(expected), "{tool}");
         }
         let strict = raw(r#"[{"function":{"name":"t","strict":true}}]"#);
-        let old = list(strict, Generation::of("claude-3-haiku")).unwrap();
+        let old = list(strict, None, Generation::of("claude-3-haiku")).unwrap();
         assert_eq!(old, r#"{"name":"t","input_schema":{"type":"object"}}"#);
         for tools in ["{}", "[7]", r#"[{"type":"custom","custom":{"name":"x"}}]"#] {
-            assert_eq!(list(raw(tools), model).map_err(|unsupported| unsupported.field), Err("tools"), "{tools}");
+            assert_eq!(list(raw(tools), None, model).map_err(|unsupported| unsupported.field), Err("tools"), "{tools}");
         }
+    }
+
+    #[test]
+    fn of_tools_that_are_not_allowed_nothing_is_sent() {
+        let choice = |mode: &str| {
+            let text = r#"{"type":"allowed_tools","allowed_tools":{"mode":"MODE","tools":[{"type":"function","function":{"name":"a"}}]}}"#;
+            Choice::read(Some(raw(&text.replace("MODE", mode)))).unwrap()
+        };
+        let tools = raw(r#"[{"function":{"name":"a"}},{"function":{"name":"b"}}]"#);
+        let sent = list(tools, choice("auto").only(), Generation::of("claude-sonnet-4-5"));
+        assert_eq!(sent.unwrap(), r#"{"name":"a","input_schema":{"type":"object"}}"#);
+        assert_eq!((choice("auto").render(false).unwrap().as_str(), choice("auto").is_forced()), (r#"{"type":"auto"}"#, false));
+        assert_eq!(
+            (choice("required").render(false).unwrap().as_str(), choice("required").is_forced()),
+            (r#"{"type":"any"}"#, true)
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The counts of one call. Each report of a stream is a new total, so what comes later stands in the place of what came before.
+/// The counts of one call. Each report of a stream is a new total. The prompt's does not shrink, and some servers that speak this dialect tell
+/// it only once, and zeros after that; the output's is a mere beginning until the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     input: Option<u64>,
@@ -40,14 +41,15 @@ impl Used {
     pub(super) fn take(&mut self, usage: Option<&RawValue>) {
         let Some(told) = usage.and_then(|usage| serde_json::from_str::<Told<'_>>(usage.get()).ok()) else { return };
         let details = told.output_tokens_details.and_then(|details| details.thinking_tokens);
-        let counts = [
+        let prompt = [
             (&mut self.input, told.input_tokens),
             (&mut self.cache_read, told.cache_read_input_tokens),
             (&mut self.cache_write, told.cache_creation_input_tokens),
-            (&mut self.output, told.output_tokens),
-            (&mut self.thinking, details),
         ];
-        for (count, told) in counts {
+        for (count, told) in prompt {
+            *count = told.and_then(whole).max(*count);
+        }
+        for (count, told) in [(&mut self.output, told.output_tokens), (&mut self.thinking, details)] {
             *count = told.and_then(whole).or(*count);
         }
     }
@@ -104,6 +106,7 @@ mod tests {
         assert_eq!((usage.cached(), usage.cache_write(), usage.billed().fresh), (40, 10, 100));
         let again = r#"{"input_tokens":100,"cache_read_input_tokens":40,"cache_creation_input_tokens":10,"output_tokens":10}"#;
         assert_eq!(used(&[start, again]), Some(usage), "a total that is told again is the same total");
+        assert_eq!(used(&[start, r#"{"input_tokens":0,"output_tokens":10}"#]), Some(usage), "none is no total");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn encode(target: &Target, body: &Segments, stream: bool) -> Result<E
     let body = canon::whole(body);
     let canon = Canon::read(&body)?;
     let text = request::write(&canon, &model, &target.provider, body.len())?;
-    Ok(Encoded { path, body: Segments::from(Bytes::from(text)) })
+    Ok(Encoded { path, body: Segments::from(Bytes::from(text)), note: None })
 }
 
 /// A base URL names a version of the API, or the version that knows everything is meant.

@@ -19,7 +19,7 @@ pub(super) fn encode(target: &Target, body: &Segments, stream: bool) -> Result<E
     let body = canon::whole(body);
     let canon = Canon::read(&body)?;
     let text = request::write(&canon, target, stream, body.len())?;
-    Ok(Encoded { path, body: Segments::from(Bytes::from(text)) })
+    Ok(Encoded { path, body: Segments::from(Bytes::from(text)), note: None })
 }
 
 /// The address may be that of the server, of its own API, or of the compatible one, which stands beside it.
