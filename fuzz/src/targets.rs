@@ -11,6 +11,8 @@ use toolgate_config::check::{Source, read};
 use toolgate_gateway::provider::{self, Decoder, Endpoint, Stamp};
 use toolgate_gateway::targets::{Target, Targets};
 use toolgate_gateway::wire::chunk::Outfit;
+use toolgate_gateway::wire::form::{Form, Piece};
+use toolgate_gateway::wire::pass;
 use toolgate_gateway::wire::sse::{self, Event};
 use toolgate_gateway::wire::{CallParts, Chunk, Reply, Request, Round, Splice};
 use toolgate_tools::net::Segments;
@@ -19,9 +21,11 @@ use toolgate_tools::net::Segments;
 pub type Named = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Named; 11] = [
+pub const ALL: [Named; 13] = [
     ("sse", sse),
     ("request", request),
+    ("form", form),
+    ("pass", pass),
     ("decode_openai", decode_openai),
     ("decode_anthropic", decode_anthropic),
     ("decode_gemini", decode_gemini),
@@ -64,6 +68,63 @@ pub fn request(data: &[u8]) {
             let text = joined(&composed);
             assert!(is_json(&text), "{}", String::from_utf8_lossy(&text));
             assert!(text.len() <= data.len() + 4096, "{} bytes of {}", text.len(), data.len());
+        }
+    }
+}
+
+/// A form: it is read alike wherever it is cut, and where it is taken, a reader that splits it at every boundary, whatever stands around it,
+/// finds the same `model` and no other.
+pub fn form(data: &[u8]) {
+    let read = |pieces: &[&[u8]]| {
+        let (mut form, mut sent, mut model) = (Form::new("bX"), Vec::new(), None);
+        for piece in pieces {
+            let fed = form.feed(Bytes::copy_from_slice(piece), &mut |piece| match piece {
+                Piece::Bytes(bytes) => sent.extend_from_slice(&bytes),
+                Piece::Model(name) => {
+                    sent.extend_from_slice(name.as_bytes());
+                    assert!(model.replace(name).is_none(), "two models");
+                }
+            });
+            fed.ok()?;
+        }
+        form.end().ok()?;
+        Some((sent, model))
+    };
+    let whole = read(&[data]);
+    assert_eq!(read(&cut(data)), whole, "cut otherwise");
+    let Some((sent, model)) = whole else { return };
+    assert_eq!(sent, data, "something was lost or added");
+    assert_eq!(models_for_a_careless_reader(data), [model.expect("a form without its model")]);
+}
+
+fn models_for_a_careless_reader(data: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(data);
+    let normal = text.replace("\r\n", "\n").replace('\r', "\n");
+    let parts = normal.split("--bX").filter_map(|part| part.split_once("\n\n"));
+    let named = |head: &str| {
+        let head = head.to_ascii_lowercase();
+        head.contains("name=\"model\"") || head.contains("name=model")
+    };
+    parts.filter(|(head, _)| named(head)).map(|(_, value)| value.strip_suffix('\n').unwrap_or(value).to_owned()).collect()
+}
+
+/// What passes through: a request of which only the model's name is changed, and what a provider says of it.
+pub fn pass(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    for path in [pass::Path::Embeddings, pass::Path::Completions, pass::Path::Images, pass::Path::Speech] {
+        let Ok(request) = pass::Request::parse(path, &body) else { continue };
+        for lowered in [None, Some(7)] {
+            let sent = request.compose("up", lowered);
+            assert!(is_json(&sent), "{}", String::from_utf8_lossy(&sent));
+            assert!(sent.len() <= data.len() + 256, "{} bytes of {}", sent.len(), data.len());
+        }
+    }
+    if let Ok(said) = pass::Said::parse(body) {
+        said.texts(&mut |_| ());
+        for with_usage in [false, true] {
+            let shown = said.render("\"m\"", with_usage, true);
+            assert!(is_json(&shown), "{}", String::from_utf8_lossy(&shown));
+            assert!(!shown.contains(&b'\n'), "an event's data on several lines");
         }
     }
 }

@@ -2,8 +2,8 @@
 //! other bytes go on as they came, so a form of any length takes a few kilobytes here.
 //!
 //! The field decides what a caller may do and what it costs, and its provider reads the same bytes with a reader of its own. So a form that two
-//! readers could take for two different things is refused, however harmless: line ends that are no CR LF, headers on several lines,
-//! `model` twice. No client that builds forms by the book sends any of that.
+//! readers could take for two different things is refused, however harmless: a boundary anywhere but behind a CR LF, headers on several lines,
+//! `model` twice. Clients make their boundaries of random letters, so none of that is ever sent by one.
 
 mod head;
 
@@ -49,7 +49,7 @@ const AMBIGUOUS: Malformed = of_body("is a form with a boundary where none can b
 /// Reads a form as it comes.
 #[derive(Debug)]
 pub struct Form {
-    /// What begins a boundary's line, its LF included. The CR before it belongs to it too.
+    /// What stands for a boundary wherever it stands, and begins its line where it may stand.
     delimiter: Finder<'static>,
     state: State,
     /// Bytes that cannot be told yet from the beginning of a boundary.
@@ -59,13 +59,13 @@ pub struct Form {
 
 #[derive(Debug)]
 enum State {
-    /// Before the first boundary. `true`: at the very beginning.
-    Preamble(bool),
+    /// Before the first boundary.
+    Beginning,
     /// Behind a boundary, on its line.
     Boundary,
     Head,
-    /// A field that is not interpreted. `true`: at its very beginning.
-    Field(bool),
+    /// A field that is not interpreted.
+    Field,
     /// The field `model`; its bytes so far.
     Model(BytesMut),
     /// Behind the last boundary.
@@ -82,8 +82,8 @@ impl Form {
     /// One with this boundary.
     pub fn new(boundary: &str) -> Self {
         Self {
-            delimiter: Finder::new(format!("\n--{boundary}").as_bytes()).into_owned(),
-            state: State::Preamble(true),
+            delimiter: Finder::new(format!("--{boundary}").as_bytes()).into_owned(),
+            state: State::Beginning,
             carry: Bytes::new(),
             has_model: false,
         }
@@ -114,9 +114,8 @@ impl Form {
 
     fn step(&mut self, rest: &mut Bytes, out: &mut impl FnMut(Piece)) -> Result<Step, Malformed> {
         match &mut self.state {
-            State::Preamble(true) => self.begin(rest),
-            State::Preamble(false) | State::Field(false) => self.content(rest, out),
-            State::Field(true) => self.begin_field(rest),
+            State::Beginning => self.begin(rest, out),
+            State::Field => self.content(rest, out),
             State::Boundary => self.boundary(rest, out),
             State::Head => self.head(rest, out),
             State::Model(_) => self.model(rest, out),
@@ -124,26 +123,18 @@ impl Form {
         }
     }
 
-    /// A form may begin with its first boundary at once, without the line end that stands before each other one.
-    fn begin(&mut self, rest: &mut Bytes) -> Result<Step, Malformed> {
-        let line = &self.delimiter.needle()[1..];
-        if rest.len() < line.len() && line.starts_with(rest) {
+    /// Before the first boundary there may be line ends; a text there could be a form to somebody.
+    fn begin(&mut self, rest: &mut Bytes, out: &mut impl FnMut(Piece)) -> Result<Step, Malformed> {
+        let line = self.delimiter.needle();
+        if rest.starts_with(b"\r\n") {
+            give(rest.split_to(2), out);
+        } else if rest.starts_with(line) {
+            self.state = State::Boundary;
+        } else if line.starts_with(rest) || b"\r\n".starts_with(rest) {
             return Ok(Step::Wait);
+        } else {
+            return Err(of_body("is a form that does not begin with its boundary"));
         }
-        // The line is passed on with what follows it.
-        self.state = if rest.starts_with(line) { State::Boundary } else { State::Preamble(false) };
-        Ok(Step::Again)
-    }
-
-    fn begin_field(&mut self, rest: &mut Bytes) -> Result<Step, Malformed> {
-        let line = &self.delimiter.needle()[1..];
-        if rest.starts_with(line) {
-            return Err(AMBIGUOUS);
-        }
-        if rest.len() < line.len() && line.starts_with(rest) {
-            return Ok(Step::Wait);
-        }
-        self.state = State::Field(false);
         Ok(Step::Again)
     }
 
@@ -162,29 +153,31 @@ impl Form {
         Ok(Step::Again)
     }
 
-    /// Where the content ends: before the CR of its boundary.
+    /// Where the content ends: before the line end that belongs to its boundary.
     fn find_end(&self, rest: &Bytes) -> Result<Option<usize>, Malformed> {
         match self.delimiter.find(rest) {
             None => Ok(None),
-            Some(0) => Err(AMBIGUOUS),
-            Some(at) if rest[at - 1] == b'\r' => Ok(Some(at - 1)),
+            Some(at) if rest[..at].ends_with(b"\r\n") => Ok(Some(at - 2)),
             Some(_) => Err(AMBIGUOUS),
         }
     }
 
-    /// How much from the beginning cannot be a part of a boundary.
+    /// How much from the beginning can be told apart from a boundary, and from the line end before one.
     fn safe(&self, rest: &[u8]) -> usize {
         let needle = self.delimiter.needle();
         let longest = rest.len().min(needle.len() - 1);
-        let tail = (1..=longest).rev().find(|length| needle.starts_with(&rest[rest.len() - length..])).unwrap_or(0);
-        let solid = rest.len() - tail;
-        // One byte more where there is one: it tells which line end it is.
-        if tail > 0 || rest.ends_with(b"\r") { solid.saturating_sub(1) } else { solid }
+        let tail = (1..=longest).rev().find(|length| rest.ends_with(&needle[..*length])).unwrap_or(0);
+        let line_end = match &rest[..rest.len() - tail] {
+            [.., b'\r', b'\n'] => 2,
+            [.., b'\r'] if tail == 0 => 1,
+            _ => 0,
+        };
+        rest.len() - tail - line_end
     }
 
     /// Behind a boundary: the end of the form, or the head of a field.
     fn boundary(&mut self, rest: &mut Bytes, out: &mut impl FnMut(Piece)) -> Result<Step, Malformed> {
-        let line = &self.delimiter.needle()[1..];
+        let line = self.delimiter.needle();
         let start = if rest.starts_with(b"\r\n") { 2 } else { 0 } + line.len();
         let behind = rest.get(start..).unwrap_or_default();
         let padding = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -213,10 +206,13 @@ impl Form {
         if end > LONGEST_HEAD {
             return Err(too_long);
         }
+        if self.delimiter.find(&rest[..end]).is_some() {
+            return Err(AMBIGUOUS);
+        }
         self.state = match Head::parse(&rest[..end])? {
             Head::Model if self.has_model => return Err(of_model("is there twice")),
             Head::Model => State::Model(BytesMut::new()),
-            Head::Other => State::Field(true),
+            Head::Other => State::Field,
         };
         give(rest.split_to(end + 4), out);
         Ok(Step::Again)
@@ -228,12 +224,13 @@ impl Form {
         let bytes = rest.split_to(end.unwrap_or_else(|| self.safe(rest)));
         let State::Model(value) = &mut self.state else { return Ok(Step::Wait) };
         value.extend_from_slice(&bytes);
-        let bad = of_model("must be a string of 1 to 256 bytes");
-        if value.len() > LONGEST_MODEL || value.starts_with(&self.delimiter.needle()[1..]) {
+        let bad = of_model("must be 1 to 256 bytes of text");
+        if value.len() > LONGEST_MODEL {
             return Err(bad);
         }
         if end.is_some() {
-            let name = std::str::from_utf8(value).ok().filter(|name| !name.is_empty()).ok_or(bad)?;
+            let name =
+                std::str::from_utf8(value).ok().filter(|name| !name.is_empty() && !name.contains(char::is_control)).ok_or(bad)?;
             out(Piece::Model(name.to_owned()));
             self.has_model = true;
         }

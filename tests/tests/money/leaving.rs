@@ -111,3 +111,40 @@ async fn half_of_many_leave_and_give_their_share_back() {
     assert_eq!(responses.iter().filter(|response| response.status == 200).count(), 10);
     settled(&stand, &gateway, 20).await;
 }
+
+#[tokio::test]
+async fn case_29_in_the_middle_of_speech() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\nconnection: close\r\n\r\n";
+    let sound = format!("{head}first{}", "x".repeat(7495));
+    let stand = Stand::with(json!([{"raw": [sound, {"cut": "silence"}]}, {"content": "done"}]), json!({})).await;
+    let mut over = config();
+    over["models"]["m"]["tools"] = Value::Null;
+    let gateway = stand.serve(over).await;
+    let ask = json!({"path": "/v1/audio/speech", "text": r#"{"model":"m","input":"Hello"}"#});
+    stand.leave(Mode::Plain, ask, stand.stage.until_caller_saw("first")).await;
+    let rows = settled(&stand, &gateway, 1).await;
+    assert_eq!((&rows[0]["outcome"], &rows[0]["estimated"]), (&json!("cancelled"), &json!(1)));
+    assert!(rows[0]["output_tokens"].as_u64() >= Some(1) && rows[0]["input_tokens"].as_u64() >= Some(1), "{rows:#?}");
+    assert_eq!(stand.hello().await.0, 200);
+}
+
+#[tokio::test]
+async fn case_29_in_the_middle_of_a_form() {
+    let stand = Stand::with(json!([{"content": "done"}]), json!({})).await;
+    let gateway = stand.serve(config()).await;
+    let head = "POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer tg-shop-KEY-CANARY\r\n\
+                content-type: multipart/form-data; boundary=XX\r\ncontent-length: 100000\r\n\r\n";
+    let form = format!("{head}--XX\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n--XX\r\n");
+    let is_held = || async {
+        let spend = stand.ask(Mode::Plain, json!({"get": "/toolgate/spend"})).await.json();
+        spend["budgets"][0]["held"].as_f64() > Some(0.0)
+    };
+    let under_way = async {
+        eventually("its cost is set aside", is_held).await;
+        true
+    };
+    stand.leave(Mode::Plain, json!({"raw": [form]}), under_way).await;
+    // What did not come whole costs nothing.
+    let rows = settled(&stand, &gateway, 1).await;
+    assert_eq!((&rows[0]["input_tokens"], &rows[0][ledger::COST]), (&json!(0), &json!(0)));
+}

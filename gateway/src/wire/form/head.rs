@@ -45,12 +45,21 @@ impl Head {
             is_coded |= coding && !["7bit", "8bit", "binary"].iter().any(|plain| value.trim().eq_ignore_ascii_case(plain));
         }
         let (name, is_file) = named(disposition.ok_or(BAD_HEAD)?)?;
+        if seen_by_the_careless(head) != usize::from(name == "model") {
+            return Err(BAD_HEAD);
+        }
         match name {
             "model" if is_file || is_coded => Err(of_model("must be a plain field of the form")),
             "model" => Ok(Self::Model),
             _ => Ok(Self::Other),
         }
     }
+}
+
+/// How often a reader that knows nothing of quotes and headers would find the name `model`.
+fn seen_by_the_careless(head: &str) -> usize {
+    let head = head.to_ascii_lowercase();
+    ["name=\"model\"", "name=model"].into_iter().map(|name| head.matches(name).count()).sum()
 }
 
 /// A header's name and value. What continues the line before is none, and neither is what holds a line end of another kind.
