@@ -12,7 +12,7 @@ use toolgate_gateway::wire::chunk::Outfit;
 use toolgate_gateway::wire::{CallParts, Chunk};
 
 /// Words of the `kind:` of a provider.
-const KINDS: [&str; 4] = ["openai_compatible", "anthropic", "gemini", "ollama"];
+const KINDS: [&str; 6] = ["openai", "openai_compatible", "mistral", "anthropic", "gemini", "ollama"];
 
 fn provider(kind: &str) -> Arc<Provider> {
     let text = format!(

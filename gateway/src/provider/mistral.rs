@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolgate_tools::net::Segments;
 
-use super::ids::Form;
+use super::ids;
 use super::openai_body::{Fate, Turn, Turns, has, neutral, rewritten, turns};
 use super::{Unsupported, openai_answer};
 use crate::wire::finish::LENGTH;
@@ -58,7 +58,7 @@ fn effort(value: &str) -> String {
 
 const TURNS: Turns = Turns {
     knows_developer: false,
-    ids: Some(Form::Nine),
+    ids: Some(ids::Form::Nine),
     without: &["refusal", "annotations", "audio", "function_call", "reasoning", "reasoning_content", "reasoning_details"],
     without_nulls: true,
 };
@@ -144,61 +144,70 @@ fn part_of(part: &RawValue) -> Option<String> {
 
 /// A chunk with its parts told apart: text is content, thinking is a thought.
 pub(super) fn event(event: Event) -> Event {
-    let data = adapted(event.data);
+    // Parts and calls have names of their own; most chunks have none of these words, and are not read here.
+    let words: [&[u8]; 3] = [b"\"type\"", b"\"tool_calls\"", b"\"model_length\""];
+    let is_plain = words.iter().all(|word| memmem::find(&event.data, word).is_none());
+    let data = if is_plain { event.data } else { adapted(event.data, Form::Chunk) };
     openai_answer::event(Event { data, ..event })
 }
 
-/// A plain answer likewise.
+/// A plain answer likewise, with the members that clients look for and Mistral leaves out.
 pub(super) fn decode(body: Bytes) -> Bytes {
-    openai_answer::decode(adapted(body))
+    openai_answer::decode(adapted(body, Form::Whole))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Chunk,
+    Whole,
 }
 
 #[derive(Deserialize)]
 struct Raw<'a> {
     #[serde(borrow, default)]
-    choices: Vec<Choice<'a>>,
+    choices: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow, default, alias = "delta")]
-    message: Option<Message<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
-}
-
-fn adapted(whole: Bytes) -> Bytes {
-    // Parts have types; most chunks have neither word, and are not read here.
-    let words: [&[u8]; 2] = [b"\"type\"", b"\"model_length\""];
-    if words.iter().all(|word| memmem::find(&whole, word).is_none()) {
+fn adapted(whole: Bytes, form: Form) -> Bytes {
+    let choices = serde_json::from_slice::<Raw<'_>>(&whole).map(|raw| raw.choices).unwrap_or_default();
+    let places: Vec<_> = choices.into_iter().flat_map(|choice| changes(&whole, choice, form).unwrap_or_default()).collect();
+    if places.is_empty() {
         return whole;
     }
-    let patches = patches(&whole);
-    if patches.is_empty() {
-        return whole;
-    }
-    let (mut all, mut out) = (Patches::default(), BytesMut::with_capacity(whole.len()));
-    patches.into_iter().for_each(|(place, text)| all.replace(place, text));
-    all.apply(&whole, &mut out);
+    let (mut patches, mut out) = (Patches::default(), BytesMut::with_capacity(whole.len() + 64));
+    places.into_iter().for_each(|(place, text)| patches.replace(place, text));
+    patches.apply(&whole, &mut out);
     out.freeze()
 }
 
-fn patches(whole: &Bytes) -> Vec<(Range<usize>, String)> {
-    let Ok(Raw { choices }) = serde_json::from_slice(whole) else { return Vec::new() };
-    let mut patches = Vec::new();
-    for choice in &choices {
-        let finish = choice.finish_reason.map(RawValue::get).filter(|finish| *finish == "\"model_length\"");
-        patches.extend(finish.map(|finish| (range_of(whole, finish), LENGTH.to_owned())));
-        let content = choice.message.as_ref().and_then(|message| message.content).map(RawValue::get);
-        patches.extend(content.and_then(|content| Some((range_of(whole, content), told_apart(content)?))));
+type Changes = Vec<(Range<usize>, String)>;
+
+fn changes(whole: &[u8], choice: &RawValue, form: Form) -> Option<Changes> {
+    let members = Members::parse(choice.get().as_bytes()).ok()?;
+    let mut changes = Vec::new();
+    let finish = members.get("finish_reason").map(RawValue::get).filter(|finish| *finish == "\"model_length\"");
+    changes.extend(finish.map(|finish| (range_of(whole, finish), LENGTH.to_owned())));
+    let raw = members.get("message").or_else(|| members.get("delta"))?;
+    let message = Members::parse(raw.get().as_bytes()).ok()?;
+    if form == Form::Whole {
+        changes.extend(missing(whole, choice, &members, "logprobs", "null"));
+        changes.extend(missing(whole, raw, &message, "refusal", "null"));
     }
-    patches
+    let content = message.get("content").map(RawValue::get);
+    changes.extend(content.and_then(|content| Some((range_of(whole, content), told_apart(content)?))));
+    let calls: Option<Vec<&RawValue>> = message.get("tool_calls").and_then(|calls| serde_json::from_str(calls.get()).ok());
+    for call in calls.into_iter().flatten() {
+        let members = Members::parse(call.get().as_bytes()).ok()?;
+        changes.extend(missing(whole, call, &members, "type", "\"function\""));
+    }
+    Some(changes)
+}
+
+/// A member that the object does not have, as its first one.
+fn missing(whole: &[u8], object: &RawValue, members: &Members<'_>, name: &str, value: &str) -> Option<(Range<usize>, String)> {
+    let inside = range_of(whole, object.get()).start + 1;
+    let lacks = !members.0.is_empty() && members.get(name).is_none();
+    lacks.then(|| (inside..inside, format!("\"{name}\":{value},")))
 }
 
 /// A part of an answer. A thought is a list of texts.
@@ -291,7 +300,7 @@ mod tests {
             )
         };
         let id = "call_aB3dEfGhIjKlMnOpQrStUvWx";
-        let fitted = super::super::ids::fit(id, Form::Nine).into_owned();
+        let fitted = ids::fit(id, ids::Form::Nine).into_owned();
         assert_eq!(turns_sent(&turns(id)), turns(&fitted));
         assert_eq!(turns_sent(&turns("aB3dEfGhI")), turns("aB3dEfGhI"));
     }
@@ -377,7 +386,7 @@ mod tests {
             for place in ["delta", "message"] {
                 let whole = |content: &str| {
                     format!(
-                        r#"{{"id":"x","type":0,"choices":[{{"index":0,"{place}":{{"role":"assistant","content":{content}}},"finish_reason":null}}],"y":1.10}}"#
+                        r#"{{"id":"x","type":0,"choices":[{{"index":0,"logprobs":null,"{place}":{{"role":"assistant","refusal":null,"content":{content}}},"finish_reason":null}}],"y":1.10}}"#
                     )
                 };
                 let data = Bytes::from(whole(content));
@@ -385,6 +394,24 @@ mod tests {
                 assert_eq!(decode(data), whole(expected));
             }
         }
+    }
+
+    #[test]
+    fn members_that_clients_look_for_are_there() {
+        let call = r#"{"id":"D681PevKs","function":{"name":"t","arguments":"{}"},"index":0}"#;
+        let typed = call.replacen('{', r#"{"type":"function","#, 1);
+        let chunk = |call: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"","tool_calls":[{call}]}}}}]}}"#);
+        assert_eq!(event(Event { data: Bytes::from(chunk(call)), is_error: false }).data, chunk(&typed));
+        let whole = |more: &str, of_message: &str, call: &str| {
+            format!(r#"{{"choices":[{{{more}"message":{{{of_message}"role":"assistant","tool_calls":[{call}]}}}}]}}"#)
+        };
+        let all = whole(r#""logprobs":null,"#, r#""refusal":null,"#, &typed);
+        assert_eq!(decode(Bytes::from(whole("", "", call))), all);
+        assert_eq!(decode(Bytes::from(all.clone())), all);
+        assert_eq!(
+            decode(Bytes::from_static(br#"{"choices":[{"message":{}},{}]}"#)),
+            r#"{"choices":[{"logprobs":null,"message":{}},{}]}"#
+        );
     }
 
     #[test]
