@@ -136,12 +136,14 @@ impl<'r> Passage<'r> {
 
     fn form(&self, content_type: Option<&HeaderValue>) -> Form {
         let kind = content_type.map_or(&b""[..], |value| value.as_bytes());
-        let kind = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-        match kind {
+        let kind = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+        match kind.as_slice() {
             b"text/event-stream" if self.path.may_stream() => Form::Events,
             b"application/json" => Form::Document,
             // Nobody writes JSON for a stream of completions under another name.
             _ if self.cargo.is_stream() => Form::Events,
+            // Speech has no other form; whatever else there is says what it is, or is JSON.
+            b"" if self.path == Path::Speech => Form::Bytes,
             b"text/html" | b"" => Form::Document,
             _ if self.path.answers_freely() => Form::Bytes,
             _ => Form::Document,
