@@ -73,7 +73,7 @@ pub(super) async fn put_aside(
 ) -> Result<(), Failure> {
     let hides_anything = talk.hides_anything();
     // Ids that no other answer has need no note that nothing is hidden behind them.
-    if !hides_anything && talk.returned().all(|(_, call)| paused::is_made_at_random(&call.id)) {
+    if !hides_anything && talk.returned().all(|(_, call)| paused::is_made_at_random(&call.id, &call.name)) {
         return Ok(());
     }
     let read = |_| Failure::InvalidRequest("messages", "must be objects, as the API has them".to_owned());

@@ -410,6 +410,7 @@ impl<'r> Run<'r> {
 /// Whether a request is of a kind that no gateway tool can be added to; the record says why.
 fn leaves_no_room(request: &Request, record: &mut Recording) -> bool {
     let reasons = [
+        (request.brings_custom_tools(), "the request brings custom tools: it is served with its own tools alone"),
         (request.answers > 1, "the request asks for several answers at once: no tools are offered"),
         (request.legacy_functions, "the request uses the functions of old: no tools are offered"),
     ];

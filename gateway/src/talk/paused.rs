@@ -143,7 +143,7 @@ pub fn recognise(entry: &Entry, seen: &Seen, all: &[Seen], kept: &[Kept]) -> Res
     let kept: Vec<&Kept> = kept.iter().filter(|kept| all.iter().all(|seen| seen.place != kept.place)).collect();
     for paused in kept.iter().filter(|kept| kept.place.calls == seen.place.calls).filter_map(|kept| read(kept)) {
         let other = other_call(entry, &paused.talk);
-        match (entry.calls.iter().all(|call| is_made_at_random(&call.id)), other) {
+        match (entry.calls.iter().all(|call| is_made_at_random(&call.id, &call.name)), other) {
             (true, None) => return Ok(Some(paused)),
             (true, Some(call)) => return Err(edited(How::Call(call.id.clone()))),
             (false, None) => return Err(edited(How::Before)),
@@ -217,11 +217,15 @@ fn arguments(entry: &Entry, call: &Asked) -> Option<String> {
     Arguments::parse(text.as_deref().unwrap_or(raw)).ok().map(|arguments| arguments.canonical())
 }
 
-/// Whether nobody gives this id twice: its last part has letters and digits, eight at least.
-pub fn is_made_at_random(id: &str) -> bool {
-    let last = id.rsplit(|character: char| !character.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let has = |kind: fn(&u8) -> bool| last.as_bytes().iter().any(kind);
-    last.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+/// Whether nobody gives the id of a call twice: a part of it has letters and digits, eight at least, or it is of Mistral's form, nine of
+/// them. What stands in the name of the function is not of chance: some servers make ids of names.
+pub fn is_made_at_random(id: &str, name: &str) -> bool {
+    let is_of_chance = |part: &str| {
+        let has = |kind: fn(&u8) -> bool| part.as_bytes().iter().any(kind);
+        let is_mixed = part.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+        (is_mixed || (part.len() == 9 && part == id)) && !name.contains(part)
+    };
+    id.split(|character: char| !character.is_ascii_alphanumeric()).any(is_of_chance)
 }
 
 /// The digest of a conversation while it is read.

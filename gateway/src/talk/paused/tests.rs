@@ -173,14 +173,17 @@ fn ids_that_nobody_gives_twice() {
         (RANDOM, true),
         ("toolu_01A09q90qw90lq917835lq9", true),
         ("chatcmpl-tool-7f9c2b1ae0d84c0f9d5c3b2a1f0e9d8c", true),
-        ("550e8400-e29b-41d4-a716-446655440000", false),
-        ("550e8400-e29b-41d4-a716-44665544000f", true),
+        ("550e8400-e29b-41d4-a716-446655440000", true),
+        ("call_00f3ab1290cd5e77_0", true),
         ("aB3dEfGh1", true),
+        ("abcdefghi", true),
         ("call_0", false),
-        ("functions.ui_open:0", false),
+        ("functions.weather2025:0", false),
+        ("weather2025", false),
         ("call_1_12345678", false),
+        ("lookup_abcdefghi", false),
         ("", false),
     ] {
-        assert_eq!(is_made_at_random(id), expected, "{id}");
+        assert_eq!(is_made_at_random(id, "get_weather2025"), expected, "{id}");
     }
 }

@@ -91,6 +91,11 @@ impl Request {
         self.own_list().map_or_else(BTreeSet::new, |list| reading::names(list))
     }
 
+    /// Whether some of the caller's own tools are no functions, but take and are called with plain text.
+    pub fn brings_custom_tools(&self) -> bool {
+        self.own_list().is_some_and(|list| reading::has_custom(list))
+    }
+
     /// The caller's own list of tools, as it came.
     fn own_list(&self) -> Option<&Bytes> {
         self.members.iter().find(|(key, _)| self.own_tools && spells(key, "tools")).map(|(_, list)| list)

@@ -142,12 +142,22 @@ fn whole(raw: &str) -> Option<u64> {
 
 /// The names in a list of tools.
 pub(super) fn names(list: &[u8]) -> BTreeSet<String> {
-    let tools: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
     let name = |tool: Tool<'_>| {
         let name = tool.function.or(tool.custom).map_or(tool.name, |named| named.name)?;
         as_str(name).map(Cow::into_owned)
     };
-    tools.into_iter().filter_map(|tool| serde_json::from_str(tool.get()).ok()).filter_map(name).collect()
+    tools(list).into_iter().filter_map(name).collect()
+}
+
+/// Whether there are custom ones in it.
+pub(super) fn has_custom(list: &[u8]) -> bool {
+    memmem::find(list, b"\"custom\"").is_some() && tools(list).iter().any(|tool| tool.custom.is_some())
+}
+
+/// Those that can be read.
+fn tools(list: &[u8]) -> Vec<Tool<'_>> {
+    let tools: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
+    tools.into_iter().filter_map(|tool| serde_json::from_str(tool.get()).ok()).collect()
 }
 
 #[derive(Deserialize)]
