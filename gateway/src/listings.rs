@@ -1,5 +1,6 @@
 //! What the provider behind `"*"` itself lists as its models, for `GET /v1/models`. It is asked for seldom and by one at a time, and what it said
-//! is kept for a while; where it fails, that is kept for a moment.
+//! is kept for a while; where it fails, that is kept for a moment. Nothing of a caller's leaves with the question but, where bearers pass
+//! through, its own key for that provider; so the gate has nothing to clear.
 
 use std::collections::HashMap;
 use std::sync::Arc;
