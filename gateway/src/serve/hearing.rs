@@ -23,7 +23,7 @@ use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, WHOLE, net_failure};
 use crate::wire::reply::NoReply;
-use crate::wire::sse::{Event, LONGEST_EVENT};
+use crate::wire::sse::{Event, LONGEST_SILENCE};
 use crate::wire::{Finish, Reply};
 
 /// The longest plain answer that is read, and the most that is kept of a stream until its round ends, in bytes.
@@ -37,9 +37,6 @@ pub(super) const AFTER_THE_END: Duration = Duration::from_millis(500);
 
 /// How much may wait for a slow caller before no more is read.
 pub(super) const MOST_WAITING: usize = 64 * 1024;
-
-/// How much may come between two events, in bytes: more than the longest event, and more comments than anybody sends in good faith.
-const LONGEST_SILENCE: usize = 2 * LONGEST_EVENT;
 
 /// How much of a finish reason that nobody knows is kept, in bytes.
 const LONGEST_REASON: usize = 64;

@@ -13,6 +13,9 @@ pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 /// The longest event that is read, in bytes. A provider's pictures come in one event.
 pub const LONGEST_EVENT: usize = 16 * 1024 * 1024;
 
+/// How much may come between two events, in bytes: more than the longest event, and more comments than anybody sends in good faith.
+pub const LONGEST_SILENCE: usize = 2 * LONGEST_EVENT;
+
 /// An event that carries data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -36,7 +39,7 @@ pub fn write(out: &mut BytesMut, write_data: impl FnOnce(&mut BytesMut)) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// An event is longer than [`LONGEST_EVENT`].
+/// An event is longer than [`LONGEST_EVENT`], or more than [`LONGEST_SILENCE`] has come without one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -52,6 +55,8 @@ pub struct Decoder {
     /// The line before ended in CR: an LF that follows belongs to it.
     after_cr: bool,
     started: bool,
+    /// How much has come since the last event.
+    silent: usize,
 }
 
 /// The data of the event under way.
@@ -106,8 +111,9 @@ impl Decoder {
         if !self.started && !self.rest.is_empty() {
             self.skip_mark();
         }
+        self.silent += self.rest.len();
         let held = self.rest.len() + self.begun.len() + self.data.len();
-        if held > LONGEST_EVENT { Err(TooLong) } else { Ok(()) }
+        if held > LONGEST_EVENT || self.silent > LONGEST_SILENCE { Err(TooLong) } else { Ok(()) }
     }
 
     /// The next whole event, if there is one.
@@ -177,7 +183,10 @@ impl Decoder {
         let data = self.data.take()?;
         // Some gateways wrap their heartbeats into data; no JSON begins with a colon.
         let says_something = data.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first != b':');
-        says_something.then_some(Event { data, is_error })
+        says_something.then(|| {
+            self.silent = 0;
+            Event { data, is_error }
+        })
     }
 }
 
@@ -237,5 +246,22 @@ mod tests {
         assert_eq!(decoder.feed(piece.clone()), Ok(()));
         assert_eq!(decoder.next_event(), None);
         assert_eq!(decoder.feed(piece), Err(TooLong));
+    }
+
+    #[test]
+    fn comments_without_end_are_refused_and_a_few_are_not() {
+        let comments = Bytes::from(": working\n\n".repeat(100_000));
+        let (mut decoder, mut fed) = (Decoder::default(), 0);
+        while decoder.feed(comments.clone()).is_ok() {
+            assert_eq!(decoder.next_event(), None);
+            fed += comments.len();
+            assert!(fed <= LONGEST_SILENCE, "{fed} bytes of nothing");
+        }
+        let (mut decoder, mut fed) = (Decoder::default(), 0);
+        while fed < 2 * LONGEST_SILENCE {
+            decoder.feed([&comments[..], b"data: x\n\n"].concat().into()).unwrap();
+            assert!(decoder.next_event().is_some() && decoder.next_event().is_none());
+            fed += comments.len();
+        }
     }
 }

@@ -266,7 +266,7 @@ fn floods() -> Vec<Fault> {
         everywhere("an endless head", after("HTTP/1.1 200 OK\r\n", &[Flood(b"x-a: b\r\n".to_vec())]), NONSENSE),
         everywhere("an endless line of a head", after("HTTP/1.1 200 OK\r\nx: ", &[Flood(b"x".to_vec())]), NONSENSE),
         alike("preliminaries without end", vec![Read, Flood(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())], TIMEOUT),
-        fault("an endless line", (after(json, &[Flood(chunked(b"x"))]), NONSENSE), stream_of(b"x")),
+        Fault { is_for_all: true, ..fault("an endless line", (after(json, &[Flood(chunked(b"x"))]), NONSENSE), stream_of(b"x")) },
         fault("an endless event", (vec![], NotPlayed), stream_of(b"data: x\n")),
         fault("endless comments", (vec![], NotPlayed), stream_of(b": working\n\n")),
         // Each word is the answer's, so it is told; but what a round comes to is kept, and has its bound.
