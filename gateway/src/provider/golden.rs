@@ -16,7 +16,7 @@ use crate::targets::Target;
 use crate::wire::sse::Event;
 
 /// Kinds whose folders are walked here.
-const KINDS: [&str; 7] = ["openai", "openai_compatible", "mistral", "groq", "openrouter", "gemini", "ollama"];
+const KINDS: [&str; 8] = ["anthropic", "openai", "openai_compatible", "mistral", "groq", "openrouter", "gemini", "ollama"];
 
 const STAMP: Stamp = Stamp { created: 1_767_225_600, seed: 7 };
 
@@ -37,7 +37,8 @@ fn of(kind: &str) -> &'static (Arc<Provider>, String) {
     PROVIDERS.iter().find(|(provider, _)| provider.name.as_str() == kind).unwrap()
 }
 
-fn target(kind: &str, model: &str, max_output: Option<u32>, window: Option<u32>) -> Target {
+/// A model at a provider of this kind.
+pub(super) fn target(kind: &str, model: &str, max_output: Option<u32>, window: Option<u32>) -> Target {
     Target {
         provider: Arc::clone(&of(kind).0),
         upstream_model: model.to_owned(),

@@ -13,7 +13,7 @@ use super::parts::unsupported;
 use super::path;
 use super::thinking::{Circumstances, Thinking};
 use super::tools::{self, Choice};
-use super::turns::{Stay, Transcript};
+use super::turns::{Stay, Transcript, Whose};
 use crate::targets::Target;
 use crate::wire::object::{self, Edit, Members, as_str, push_quoted};
 
@@ -32,11 +32,12 @@ pub(in super::super) fn encode(target: &Target, body: &Segments, stream: bool) -
     let asked = Asked::read(&members)?;
     let model = Generation::of(&target.upstream_model);
     let signer = signer(&target.provider);
-    let stay = match () {
-        () if asked.forbids_thinking() => Stay::None,
-        () if model.binds_thoughts() => Stay::OfThisTurn(&signer),
-        () => Stay::All(&signer),
+    let whose = match () {
+        () if asked.forbids_thinking() => Whose::Nobodys,
+        () if model.binds_thoughts() => Whose::OfThisTurn(&signer),
+        () => Whose::All(&signer),
     };
+    let stay = Stay { whose, hidden: model.samples_by_itself() || asked.hides_thoughts() };
     let transcript = asked.messages.map(|messages| Transcript::read(messages, stay)).transpose()?.unwrap_or_default();
     let mut out = Body::with_capacity(whole.len() + whole.len() / 4 + 256);
     asked.model.into_iter().for_each(|model| out.member("model", model.get()));
@@ -185,6 +186,12 @@ impl<'a> Asked<'a> {
             Some(own) => kind_of(own).as_deref() == Some("disabled"),
             None => self.reasoning_effort.is_some_and(|effort| effort.get() == "\"none\""),
         }
+    }
+
+    /// Whether it asks for thoughts that nobody may read.
+    fn hides_thoughts(&self) -> bool {
+        let own = self.thinking.and_then(|own| Members::parse(own.get().as_bytes()).ok());
+        own.and_then(|own| own.get("display")).is_some_and(|display| display.get() == "\"omitted\"")
     }
 
     /// Whether it asks for thoughts, in either way.

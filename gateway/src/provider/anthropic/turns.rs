@@ -38,11 +38,20 @@ struct Id {
     is_answered: bool,
 }
 
-/// Which thoughts stay in a transcript, of those that this provider signed.
+/// Which thoughts stay in a transcript.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stay<'s> {
-    /// None: the model shall not think.
-    None,
+pub(super) struct Stay<'s> {
+    /// By this provider, and from when on.
+    pub(super) whose: Whose<'s>,
+    /// Those without a text as well: the model keeps its thoughts to itself, and signs them all the same.
+    pub(super) hidden: bool,
+}
+
+/// Whose thoughts, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whose<'s> {
+    /// Nobody's: the model shall not think.
+    Nobodys,
     /// Those since the user spoke last. What stood before earlier ones may have changed: a run's own rounds are not in its caller's history.
     OfThisTurn(&'s str),
     /// All.
@@ -111,12 +120,12 @@ impl Transcript {
         let mut transcript = Self::default();
         let asked = messages.iter().rposition(|message| message.role == "user").unwrap_or(0);
         for (at, message) in messages.iter().enumerate() {
-            let signer = match stay {
-                Stay::None => None,
-                Stay::OfThisTurn(signer) => Some(signer).filter(|_| at > asked),
-                Stay::All(signer) => Some(signer),
+            let signer = match stay.whose {
+                Whose::Nobodys => None,
+                Whose::OfThisTurn(signer) => Some(signer).filter(|_| at > asked),
+                Whose::All(signer) => Some(signer),
             };
-            transcript.take(message, signer)?;
+            transcript.take(message, &own(message, signer, stay.hidden))?;
         }
         Ok(transcript)
     }
@@ -149,7 +158,7 @@ impl Transcript {
         out
     }
 
-    fn take(&mut self, message: &Message<'_>, signer: Option<&str>) -> Result<(), Unsupported> {
+    fn take(&mut self, message: &Message<'_>, thoughts: &[(Option<u64>, String)]) -> Result<(), Unsupported> {
         if message.function_call.is_some_and(|call| call.get() != "null") {
             return Err(unsupported("function_call", "is of old: send `tool_calls`"));
         }
@@ -157,7 +166,7 @@ impl Transcript {
             "system" | "developer" => parts::blocks(message.content, Of::System, message.cache_control, &mut self.system),
             "user" => self.said(message),
             "tool" => self.returned(message),
-            "assistant" => self.answered(message, signer),
+            "assistant" => self.answered(message, thoughts),
             _ => Err(unsupported("messages", "hold a role that this model's provider does not have")),
         }
     }
@@ -189,7 +198,7 @@ impl Transcript {
         Ok(())
     }
 
-    fn answered(&mut self, message: &Message<'_>, signer: Option<&str>) -> Result<(), Unsupported> {
+    fn answered(&mut self, message: &Message<'_>, thoughts: &[(Option<u64>, String)]) -> Result<(), Unsupported> {
         let mut rest = Vec::with_capacity(2);
         let (calls, mut text) = (message.tool_calls.as_deref().unwrap_or_default(), String::new());
         let cache = message.cache_control.filter(|_| calls.is_empty());
@@ -202,8 +211,6 @@ impl Transcript {
             let cache = message.cache_control.filter(|_| at + 1 == calls.len());
             rest.push(self.call(call, cache));
         }
-        let thoughts = signer.map(|signer| thoughts::signed_by(signer, message.reasoning_details)).unwrap_or_default();
-        let thoughts = thoughts.iter().filter_map(|thought| Some((thought.index, block_of(thought)?))).collect();
         // A turn of thoughts alone is refused, and says nothing.
         if !rest.is_empty() {
             self.turn(Role::Assistant).add(thoughts, rest, !calls.is_empty());
@@ -263,7 +270,7 @@ impl Turn {
     }
 
     /// Adds what a model said: its thoughts, each where it stood among the other blocks as far as that is known, or before them.
-    fn add(&mut self, thoughts: Vec<(Option<u64>, String)>, rest: Vec<String>, has_calls: bool) {
+    fn add(&mut self, thoughts: &[(Option<u64>, String)], rest: Vec<String>, has_calls: bool) {
         self.has_thoughts |= self.blocks.is_empty() && !thoughts.is_empty();
         self.has_calls |= has_calls;
         let first = thoughts.first().and_then(|(index, _)| *index).unwrap_or(0);
@@ -274,7 +281,7 @@ impl Turn {
                 push(&mut self.blocks, &block);
                 at += 1;
             }
-            push(&mut self.blocks, &thought);
+            push(&mut self.blocks, thought);
             at += 1;
         }
         rest.for_each(|block| push(&mut self.blocks, &block));
@@ -290,14 +297,20 @@ impl Role {
     }
 }
 
-/// A thought as the block that it was. One without a signature was never whole. One whose text is empty may be whole: models that keep their
-/// thoughts to themselves sign them all the same.
-fn block_of(thought: &Thought<'_>) -> Option<String> {
+/// The thoughts of a message that this provider signed, as blocks, and where each stood.
+fn own(message: &Message<'_>, signer: Option<&str>, hidden: bool) -> Vec<(Option<u64>, String)> {
+    let Some(signer) = signer else { return Vec::new() };
+    let thoughts = thoughts::signed_by(signer, message.reasoning_details);
+    thoughts.iter().filter_map(|thought| Some((thought.index, block_of(thought, hidden)?))).collect()
+}
+
+/// A thought as the block that it was. One without a signature was never whole, nor, of a model that shows its thoughts, one without a text.
+fn block_of(thought: &Thought<'_>, hidden: bool) -> Option<String> {
     let is_there = |raw: &&RawValue| raw.get().starts_with('"') && raw.get().len() > 2;
     match &*thought.kind {
         "reasoning.text" => {
             let signature = thought.signature.filter(is_there)?.get();
-            let text = thought.text.filter(|text| text.get().starts_with('"')).map_or("\"\"", RawValue::get);
+            let text = thought.text.filter(is_there).map(RawValue::get).or(hidden.then_some("\"\""))?;
             Some(format!(r#"{{"type":"thinking","thinking":{text},"signature":{signature}}}"#))
         }
         "reasoning.encrypted" => {

@@ -5,9 +5,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_tools::net::Segments;
 
-use super::super::super::signer;
+use super::super::super::{Unsupported, golden};
 use super::super::{encode, params, path};
-use super::{PROVIDER, sent, target};
+use super::target;
+
+fn sent(model: &str, body: &str) -> Result<String, Unsupported> {
+    golden::sent("anthropic", model, body)
+}
 
 /// A history that OpenAI takes: words, empty ones among them, and calls each with its result, under ids that come again.
 fn history() -> impl Strategy<Value = Vec<Value>> {
@@ -31,7 +35,7 @@ fn history() -> impl Strategy<Value = Vec<Value>> {
                 json!({"role": "assistant", "content": content, "tool_calls": ids.iter().map(call).collect::<Vec<_>>()});
             if signed {
                 turn["reasoning_details"] =
-                    json!([{"type":"reasoning.text","text":"T","signature":"S","index":0,"signer":signer(&PROVIDER)}]);
+                    json!([{"type":"reasoning.text","text":"T","signature":"S","index":0,"signer":golden::signs("anthropic")}]);
             }
             let results = ids.iter().map(|id| json!({"role": "tool", "tool_call_id": id, "content": result}));
             std::iter::once(turn).chain(results).collect()
