@@ -1,11 +1,20 @@
 //! Canonical chunks as a dialect's stream writes them: everything that is the same in each is made once.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::value::RawValue;
 
 use crate::wire::sse::{END_MARK, Event};
 
 /// How much is allocated at a time, in bytes: room for a dozen chunks of a few words.
 const PIECE: usize = 4096;
+
+/// The longest name or id of a provider's that is repeated in each chunk, in bytes.
+const LONGEST_NAME: usize = 256;
+
+/// A provider's name for something, raw, where it is fit to be repeated.
+pub(super) fn named(raw: Option<&RawValue>) -> Option<&str> {
+    raw.map(RawValue::get).filter(|name| name.starts_with('"') && (3..=LONGEST_NAME).contains(&name.len()))
+}
 
 /// Writes the chunks of one answer.
 pub(super) struct Chunks {

@@ -14,13 +14,16 @@ pub(super) fn completion(body: &[u8], signer: &str, stamp: Stamp) -> Option<Stri
     }
     let mut calls = 0;
     let candidates = answer.candidates();
-    let mut choices: Vec<String> =
-        candidates.iter().enumerate().map(|(at, candidate)| choice(at, candidate, signer, stamp, &mut calls)).collect();
+    let mut choices: Vec<String> = candidates
+        .iter()
+        .take(read::MOST_CHOICES)
+        .enumerate()
+        .map(|(at, candidate)| choice(at, candidate, signer, stamp, &mut calls))
+        .collect();
     if choices.is_empty() {
         choices.push(refused(&answer.refusal()?));
     }
-    let id = answer.response_id.map_or_else(|| format!("\"chatcmpl-{:016x}\"", stamp.seed), |id| id.get().to_owned());
-    let model = answer.model_version.map_or("null", RawValue::get);
+    let (id, model) = answer.names(stamp);
     let usage = answer.usage_metadata.and_then(|usage| read::usage(usage.get().as_bytes()));
     let usage = usage.map(|usage| format!(r#","usage":{usage}"#)).unwrap_or_default();
     Some(format!(

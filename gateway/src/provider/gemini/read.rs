@@ -9,8 +9,11 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-use super::super::chunks;
+use super::super::{Stamp, chunks};
 use crate::wire::object::{as_str, quoted};
+
+/// More answers than anybody asks for. Those beyond are not heard.
+pub(super) const MOST_CHOICES: usize = 128;
 
 /// A list that nearly always has one item, which costs no allocation then.
 pub(super) struct Few<T>(pub(super) SmallVec<[T; 1]>);
@@ -48,9 +51,9 @@ pub(super) struct Answer<'a> {
     #[serde(borrow, default)]
     pub(super) usage_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) model_version: Option<&'a RawValue>,
+    model_version: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) response_id: Option<&'a RawValue>,
+    response_id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -190,6 +193,13 @@ impl<'a> Answer<'a> {
     pub(super) fn refusal(&self) -> Option<String> {
         let reason = self.prompt_feedback.as_ref()?.reason.and_then(as_str)?;
         Some(format!("The model's provider blocked this prompt ({reason})."))
+    }
+
+    /// Its id and its model, raw, each the provider's own where it has one.
+    pub(super) fn names(&self, stamp: Stamp) -> (Cow<'a, str>, &'a str) {
+        let made = || Cow::Owned(format!("\"chatcmpl-{:016x}\"", stamp.seed));
+        let id = chunks::named(self.response_id).map_or_else(made, Cow::Borrowed);
+        (id, chunks::named(self.model_version).unwrap_or("null"))
     }
 
     pub(super) fn candidates(&self) -> &[Candidate<'a>] {

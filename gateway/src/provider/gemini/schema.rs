@@ -15,8 +15,14 @@ use serde_json::{Map, Value};
 
 use self::merge::{finished, merged};
 
-/// How many schemas one may consist of, references followed. Beyond it, what may be left out is left out.
-const MOST_NODES: usize = 1500;
+/// How many times as long as it was a schema may become, references followed. Beyond it, what may be left out is left out.
+const MOST_GROWTH: usize = 16;
+
+/// How long a small one may become, in bytes.
+const LEAST_ROOM: usize = 2048;
+
+/// What a schema takes apart from its texts, in bytes.
+const NODE: usize = 32;
 
 /// How deep they may stand in each other.
 const DEEPEST: usize = 24;
@@ -42,7 +48,7 @@ pub(super) fn parameters(schema: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(schema));
     }
     let root: Value = serde_json::from_str(schema).ok()?;
-    let made = as_object(reduce(&root)?)?;
+    let made = as_object(reduce(&root, schema.len())?)?;
     let has_properties = made.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
     // An object without properties is refused at this place.
     Some(if has_properties { Value::Object(made).to_string().into() } else { Cow::Borrowed("") })
@@ -51,12 +57,13 @@ pub(super) fn parameters(schema: &str) -> Option<Cow<'_, str>> {
 /// Any schema. `None`: it cannot be said.
 pub(super) fn reduced(schema: &str) -> Option<String> {
     let root: Value = serde_json::from_str(schema).ok()?;
-    Some(Value::Object(finished(reduce(&root)?)).to_string())
+    Some(Value::Object(finished(reduce(&root, schema.len())?)).to_string())
 }
 
-fn reduce(root: &Value) -> Option<Made> {
+fn reduce(root: &Value, length: usize) -> Option<Made> {
     let attempt = |again| {
-        let mut reducer = Reducer { root, left: MOST_NODES, depth: 0, references: Vec::new(), again };
+        let room = LEAST_ROOM.saturating_add(length.saturating_mul(MOST_GROWTH));
+        let mut reducer = Reducer { root, left: room, depth: 0, references: Vec::new(), again };
         let made = reducer.made(root);
         (made, reducer.left)
     };
@@ -85,7 +92,7 @@ fn as_object(made: Made) -> Option<Made> {
 
 struct Reducer<'s> {
     root: &'s Value,
-    /// How many more schemas may follow.
+    /// How much more may be written, in bytes.
     left: usize,
     depth: usize,
     /// The references that are being followed.
@@ -102,10 +109,10 @@ impl Reducer<'_> {
 
     /// A schema that may be but a part of one.
     fn made(&mut self, schema: &Value) -> Result<Made, Cut> {
-        if self.left == 0 || self.depth == DEEPEST {
+        if self.depth == DEEPEST {
             return Err(Cut::Endless);
         }
-        self.left -= 1;
+        self.charge(NODE)?;
         self.depth += 1;
         let made = match schema {
             Value::Bool(true) => Ok(Made::new()),
@@ -116,13 +123,32 @@ impl Reducer<'_> {
         made
     }
 
+    /// Takes room for so many bytes.
+    fn charge(&mut self, bytes: usize) -> Result<(), Cut> {
+        self.left = self.left.saturating_sub(bytes);
+        if self.left == 0 { Err(Cut::Endless) } else { Ok(()) }
+    }
+
+    /// Both at once. What is common to alternatives is written into each of them.
+    fn merged(&mut self, left: Made, right: Made) -> Result<Made, Cut> {
+        let alternatives = |made: &Made| list(made, "anyOf").len();
+        let (of_left, of_right) = (alternatives(&left), alternatives(&right));
+        if of_left + of_right > 0 {
+            let copied = merge::weight_of(&left) * of_right.max(1) + merge::weight_of(&right) * of_left.max(1);
+            self.charge(copied)?;
+        }
+        merged(left, right)
+    }
+
     fn whole(&mut self, members: &Map<String, Value>) -> Result<Made, Cut> {
         let mut made = self.plain(members)?;
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            made = merged(made, self.referred(reference)?)?;
+            let referred = self.referred(reference)?;
+            made = self.merged(made, referred)?;
         }
         for part in list(members, "allOf") {
-            made = merged(made, self.made(part)?)?;
+            let part = self.made(part)?;
+            made = self.merged(made, part)?;
         }
         for alternatives in ["anyOf", "oneOf"] {
             if members.contains_key(alternatives) {
@@ -156,7 +182,8 @@ impl Reducer<'_> {
                 is_nullable = true;
                 continue;
             }
-            match self.made(alternative).and_then(|made| merged(common.clone(), made)) {
+            let made = self.charge(merge::weight_of(&common)).and_then(|()| self.made(alternative));
+            match made.and_then(|made| self.merged(common.clone(), made)) {
                 Ok(made) => left.push(made),
                 Err(cut) => why = cut,
             }

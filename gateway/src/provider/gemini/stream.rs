@@ -14,9 +14,6 @@ use super::read::{self, Answer, Candidate, End, Part, Said};
 use crate::wire::object::{place, quoted};
 use crate::wire::sse::Event;
 
-/// More answers than anybody asks for. What comes under a higher number is not heard.
-const MOST_CHOICES: u32 = 128;
-
 /// A stream under way.
 pub(in super::super) struct Stream {
     stamp: Stamp,
@@ -97,9 +94,7 @@ impl Stream {
 
     fn begin(&mut self, answer: &Answer<'_>) {
         if self.chunks.is_none() {
-            let made = || format!("\"chatcmpl-{:016x}\"", self.stamp.seed);
-            let id = answer.response_id.map_or_else(made, |id| id.get().to_owned());
-            let model = answer.model_version.map_or("null", RawValue::get);
+            let (id, model) = answer.names(self.stamp);
             self.chunks = Some(Chunks::new(&id, self.stamp.created, model));
         }
     }
@@ -132,7 +127,7 @@ impl Stream {
 
 /// The answer of this number, with those before it.
 fn choice(choices: &mut SmallVec<[Choice; 1]>, index: u32) -> Option<&mut Choice> {
-    if index >= MOST_CHOICES {
+    if index as usize >= read::MOST_CHOICES {
         return None;
     }
     while choices.len() <= index as usize {

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::memchr;
-use serde_json::value::RawValue;
 
 use super::super::chunks::{self, Chunks, end_mark};
 use super::super::{Stamp, ids};
@@ -91,7 +90,7 @@ impl Stream {
             let is_error = read.is_error();
             return self.fail(line.clone(), is_error, ready);
         }
-        let (stamp, model) = (self.stamp, read.model.map_or("null", RawValue::get));
+        let (stamp, model) = (self.stamp, chunks::named(read.model).unwrap_or("null"));
         let mut chunks = self.chunks.take().unwrap_or_else(|| Chunks::new(&answer_id(stamp), stamp.created, model));
         if let Some(message) = &read.message {
             self.message(message, &mut chunks, ready);

@@ -20,10 +20,10 @@ pub(super) struct Line<'a> {
     pub(super) done: Option<bool>,
     #[serde(borrow, default)]
     done_reason: Option<&'a RawValue>,
-    #[serde(default)]
-    prompt_eval_count: Option<u64>,
-    #[serde(default)]
-    eval_count: Option<u64>,
+    #[serde(borrow, default)]
+    prompt_eval_count: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    eval_count: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -97,8 +97,10 @@ impl Line<'_> {
 
     /// What was used. A prompt that was in the cache is not counted by older servers, which is something else than none.
     pub(super) fn usage(&self) -> Option<String> {
-        let completion = self.eval_count.or(self.prompt_eval_count.map(|_| 0))?;
-        Some(chunks::usage(self.prompt_eval_count.filter(|count| *count > 0), 0, completion, 0))
+        let count = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse::<u64>().ok());
+        let (prompt, completion) = (count(self.prompt_eval_count), count(self.eval_count));
+        let completion = completion.or(prompt.map(|_| 0))?;
+        Some(chunks::usage(prompt.filter(|count| *count > 0), 0, completion, 0))
     }
 }
 
@@ -125,6 +127,6 @@ pub(super) fn completion(body: &[u8], stamp: Stamp) -> Option<String> {
         r#"{{"id":{},"object":"chat.completion","created":{},"model":{},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":null{thinking}{calls}}},"logprobs":null,"finish_reason":"{finish}"}}]{usage}}}"#,
         answer_id(stamp),
         stamp.created,
-        line.model.map_or("null", RawValue::get),
+        chunks::named(line.model).unwrap_or("null"),
     ))
 }

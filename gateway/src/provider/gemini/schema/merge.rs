@@ -170,6 +170,20 @@ pub(super) fn any_of(all: Vec<Made>) -> Option<Made> {
     Some(Made::from_iter([("anyOf".to_owned(), Value::Array(alternatives))]))
 }
 
+/// About how long a schema is, in bytes.
+pub(super) fn weight_of(made: &Made) -> usize {
+    made.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum()
+}
+
+pub(super) fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum::<usize>() + 2,
+        Value::Object(made) => weight_of(made) + 2,
+        _ => 8,
+    }
+}
+
 /// A schema that stands by itself has a type, an array has items, and an object requires no more than it has.
 pub(super) fn finished(mut made: Made) -> Made {
     if made.contains_key("anyOf") {
@@ -185,11 +199,11 @@ pub(super) fn finished(mut made: Made) -> Made {
             made.insert("items".to_owned(), Value::Object(text));
         }
         Some("object") => {
-            let known = as_map(made.get("properties").cloned());
-            if let Some(Value::Array(names)) = made.get_mut("required") {
-                names.retain(|name| name.as_str().is_some_and(|name| known.contains_key(name)));
-                if names.is_empty() {
-                    made.remove("required");
+            if let Some(Value::Array(mut names)) = made.remove("required") {
+                let known = made.get("properties").and_then(Value::as_object);
+                names.retain(|name| name.as_str().is_some_and(|name| known.is_some_and(|known| known.contains_key(name))));
+                if !names.is_empty() {
+                    made.insert("required".to_owned(), Value::Array(names));
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::merge::any_of;
+use super::merge::{any_of, weight};
 use super::{Cut, Made, Reducer, list};
 
 /// The most that a hint repeats of a value, in bytes.
@@ -39,6 +39,7 @@ impl Reducer<'_> {
             }
         }
         if kinds.is_empty() {
+            self.charge(members.get("description").map_or(0, weight))?;
             let mut made = Made::new();
             describe(members, Vec::new(), &mut made);
             all.push(made);
@@ -52,6 +53,9 @@ impl Reducer<'_> {
     }
 
     fn typed(&mut self, members: &Members, kind: &str, values: Option<&[&Value]>) -> Result<Made, Cut> {
+        let texts = ["description", "pattern", "default"].iter().filter_map(|name| members.get(*name));
+        let required = list(members, "required").iter();
+        self.charge(texts.chain(required).chain(values.into_iter().flatten().copied()).map(weight).sum())?;
         let mut made = Made::from_iter([("type".to_owned(), Value::from(kind))]);
         let mut hints = Vec::new();
         if let Some(values) = values {
@@ -76,7 +80,7 @@ impl Reducer<'_> {
         let required = list(members, "required");
         let mut properties = Members::new();
         for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            match self.node(schema) {
+            match self.charge(name.len()).and_then(|()| self.node(schema)) {
                 Ok(property) => {
                     properties.insert(name.clone(), Value::Object(property));
                 }
