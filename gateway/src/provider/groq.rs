@@ -16,7 +16,7 @@ pub(super) fn encode(model: &str, body: &Segments) -> Result<Segments, Unsupport
 }
 
 /// What becomes of a member. Labels and hints go silently.
-fn member(name: &str, value: &str) -> Result<Fate<'static>, Unsupported> {
+fn member(_: &Members<'_>, name: &str, value: &str) -> Result<Fate<'static>, Unsupported> {
     match name {
         "metadata" | "safety_identifier" | "prompt_cache_key" | "prompt_cache_retention" | "prediction" | "verbosity" => {
             Ok(Fate::Goes)

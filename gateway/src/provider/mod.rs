@@ -11,6 +11,7 @@ mod groq;
 pub mod ids;
 pub mod listing;
 mod mistral;
+mod mistral_answer;
 mod ollama;
 mod openai;
 mod openai_answer;

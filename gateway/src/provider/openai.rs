@@ -13,8 +13,9 @@ use toolgate_tools::net::Segments;
 
 use super::ids::Form;
 use super::openai_body::{Fate, Turn, Turns, has, has_ids_unfit_for, list, rewritten, turns};
-use super::{Encoded, Unsupported, groq, mistral, openai_answer, openrouter, signer, thoughts};
+use super::{Encoded, Unsupported, groq, mistral, mistral_answer, openai_answer, openrouter, signer, thoughts};
 use crate::targets::Target;
+use crate::wire::object::Members;
 use crate::wire::sse::Event;
 
 pub(super) use super::openai_errors::{Hidden, explain, explain_inside};
@@ -71,12 +72,12 @@ const OPENAI: Turns = Turns {
 pub(super) const COMPATIBLE: Turns = Turns { knows_developer: false, ids: None, without: &[], without_nulls: false };
 
 fn openai(model: &str, body: &Segments) -> Result<Segments, Unsupported> {
-    let renames = reasons(model) && has(body, "\"max_tokens\"") && !has(body, "\"max_completion_tokens\"");
-    if !renames && !has_ids_unfit_for(body, Form::UpTo40) && !has(body, "\"reasoning") {
+    let may_rename = reasons(model) && has(body, "\"max_tokens\"");
+    if !may_rename && !has_ids_unfit_for(body, Form::UpTo40) && !has(body, "\"reasoning") {
         return Ok(body.clone());
     }
-    let member = |name: &str, _: &str| match name {
-        "max_tokens" if renames => Ok(Fate::Named("max_completion_tokens")),
+    let member = |all: &Members<'_>, name: &str, _: &str| match name {
+        "max_tokens" if may_rename && all.get("max_completion_tokens").is_none() => Ok(Fate::Named("max_completion_tokens")),
         _ => Ok(Fate::Stays),
     };
     rewritten(body, member, |messages| list(messages, OPENAI))
@@ -97,7 +98,7 @@ fn compatible(provider: &Provider, body: &Segments) -> Result<Segments, Unsuppor
         let turns: Vec<String> = turns(messages)?.into_iter().map(written).collect();
         Some(format!("[{}]", turns.join(",")))
     };
-    rewritten(body, |_, _| Ok(Fate::Stays), messages)
+    rewritten(body, |_, _, _| Ok(Fate::Stays), messages)
 }
 
 /// What a model thought aloud, as a thought that this provider signed.
@@ -142,7 +143,7 @@ pub(super) fn params<'p>(kind: ProviderKind, model: &str, params: &'p Map<String
 /// What makes an event of this provider a canonical one; `None`: each is one.
 pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
     match kind {
-        ProviderKind::Mistral => Some(mistral::event),
+        ProviderKind::Mistral => Some(mistral_answer::event),
         ProviderKind::Groq => Some(groq::event),
         ProviderKind::OpenRouter | ProviderKind::OpenAiCompatible => Some(openai_answer::event),
         _ => None,
@@ -152,7 +153,7 @@ pub(super) fn adapting(kind: ProviderKind) -> Option<fn(Event) -> Event> {
 /// A plain answer of this provider as a canonical one.
 pub(super) fn decode(kind: ProviderKind, body: Bytes) -> Bytes {
     match kind {
-        ProviderKind::Mistral => mistral::decode(body),
+        ProviderKind::Mistral => mistral_answer::decode(body),
         ProviderKind::Groq | ProviderKind::OpenRouter | ProviderKind::OpenAiCompatible => openai_answer::decode(body),
         _ => body,
     }

@@ -24,17 +24,17 @@ pub(super) enum Fate<'a> {
     Named(&'static str),
 }
 
-/// A request with `member` asked about each of its members by name and raw value, and its list of messages written by `messages`. What is no
-/// request goes on as it is.
+/// A request with `member` asked about each of its members, by all of them, its name and its raw value, and its list of messages written by
+/// `messages`. What is no request goes on as it is.
 pub(super) fn rewritten<'b>(
     body: &Segments,
-    member: impl Fn(&str, &str) -> Result<Fate<'b>, Unsupported>,
+    member: impl Fn(&Members<'_>, &str, &str) -> Result<Fate<'b>, Unsupported>,
     messages: impl FnOnce(&str) -> Option<String>,
 ) -> Result<Segments, Unsupported> {
     let whole = body.pieces().concat();
-    let Ok(Members(members)) = Members::parse(&whole) else { return Ok(body.clone()) };
+    let Ok(members) = Members::parse(&whole) else { return Ok(body.clone()) };
     let (mut out, mut messages) = (String::with_capacity(whole.len() + 64), Some(messages));
-    for (key, value) in members {
+    for (key, value) in &members.0 {
         let name = as_str(key).unwrap_or_default();
         if name == "messages"
             && let Some(list) = messages.take().and_then(|write| write(value.get()))
@@ -42,7 +42,7 @@ pub(super) fn rewritten<'b>(
             put(&mut out, key.get(), &list);
             continue;
         }
-        match member(&name, value.get())? {
+        match member(&members, &name, value.get())? {
             Fate::Stays => put(&mut out, key.get(), value.get()),
             Fate::Goes => {}
             Fate::Is(other) => put(&mut out, key.get(), &other),
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn members_stay_go_and_change_and_the_rest_is_as_it_was_written() {
-        let member = |name: &str, _: &str| match name {
+        let member = |_: &Members<'_>, name: &str, _: &str| match name {
             "a" => Ok(Fate::Goes),
             "b" => Ok(Fate::Is("2".into())),
             "c" => Ok(Fate::Named("d")),

@@ -8,14 +8,14 @@ use toolgate_tools::net::Segments;
 use super::Unsupported;
 use super::openai::{COMPATIBLE, needs_compatible};
 use super::openai_body::{Fate, has, list, rewritten, with_member};
-use crate::wire::object::{self, Edit};
+use crate::wire::object::{self, Edit, Members};
 
 pub(super) fn encode(body: &Segments) -> Result<Segments, Unsupported> {
     if !has(body, "\"usage\"") && !needs_compatible(body) {
         return Ok(with_member(body, USAGE));
     }
     let asks = Cell::new(false);
-    let member = |name: &str, value: &str| {
+    let member = |_: &Members<'_>, name: &str, value: &str| {
         let is_usage = name == "usage";
         asks.set(asks.get() || is_usage);
         Ok(if is_usage { usage(value) } else { Fate::Stays })
