@@ -31,6 +31,10 @@ use crate::trace::{Round, Rounds};
 /// longer they are.
 const LONGEST_EXACT: usize = 256 * 1024;
 
+/// The longest text that is counted by a vocabulary to see whether it fits, in bytes: so much is a good part of a small window, and takes two or
+/// three milliseconds. Of a large window it is little, and a longer text can as well be estimated.
+const LONGEST_PART: usize = 64 * 1024;
+
 /// The longest body that is counted by a vocabulary, and the longest that is estimated, where they are: each takes a tenth to a quarter
 /// of a millisecond. Longer ones are counted on a thread that may block.
 const EXACT_AT_ONCE: usize = 4 * 1024;
@@ -73,14 +77,14 @@ impl Tokens {
 
     /// The tokens of a request as well as they can be told in no time: by its length. Its text is looked at where that matters.
     pub fn prompt_at_once(&self, body: &Segments) -> (u64, Counted) {
-        (most(body.len(), body.pieces()), Counted::Roughly)
+        (rough(body.len()) + prompt::most_for_things(body.pieces()), Counted::Roughly)
     }
 
     /// The tokens of each of these messages, and those of the frame around them: a request without messages. By the target's vocabulary where
     /// there is one and they are not too long, else estimated; what providers report is not in it yet: that is [`Tokens::scale`].
     pub async fn parts(&self, target: &Target, messages: Vec<Bytes>, frame: Option<Bytes>) -> (Vec<u64>, u64) {
         let bytes = messages.iter().chain(&frame).map(Bytes::len).sum();
-        let by = vocabulary(target).filter(|_| bytes <= LONGEST_EXACT);
+        let by = vocabulary(target).filter(|_| bytes <= LONGEST_PART);
         let rough =
             (messages.iter().map(|message| rough(message.len())).collect(), frame.as_ref().map_or(0, |frame| rough(frame.len())));
         self.run(by, bytes, move || counted(&messages, frame.as_deref(), by)).await.unwrap_or(rough)
@@ -179,9 +183,10 @@ pub fn estimated_message(message: &[u8]) -> u64 {
     prompt::count_message(message, None)
 }
 
-/// More tokens than so many bytes are ever expected to be, with what pictures, recordings and files among them add.
+/// More tokens than so many bytes can be: no vocabulary has a token of less than a byte, and names made of digits come near that. What pictures,
+/// recordings and files among them add is in it.
 pub fn most(bytes: usize, of: &[Bytes]) -> u64 {
-    rough(bytes) + prompt::most_for_things(of)
+    bytes as u64 + prompt::most_for_things(of)
 }
 
 fn counted(messages: &[Bytes], frame: Option<&[u8]>, by: Option<Encoding>) -> (Vec<u64>, u64) {

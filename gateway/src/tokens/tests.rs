@@ -152,3 +152,24 @@ async fn a_count_that_is_dropped_can_be_made_again() {
     tokens.charge(&mut round).await;
     assert_eq!(round.usage.map(|usage| usage.prompt), Some(Encoding::O200k.count(&english) + 7));
 }
+
+#[test]
+fn no_text_has_more_tokens_than_it_can_have() {
+    let texts = [
+        include_str!("samples/english.txt").to_owned(),
+        "aGVsbG8gd29ybGQhIDEyMzQ1Njc4OTAgYWJjZGVm7wQ2Zx9kL0pRt5vB".repeat(20),
+        "0f3a9c77e1b24d5896ab10ff".repeat(40),
+        "6f1c2b7e-93a4-4c1d-8f60-2b9d5e7a1c34 ".repeat(30),
+        "2026-11-30T21:04:41.908673Z 127.0.0.1 200 1532 ".repeat(30),
+        "🎻🦀🧵🪗🧭".repeat(40),
+        "日本の港に船が着く。".repeat(40),
+        "சென்னை துறைமுகம் ".repeat(40),
+        "xq zj vk wp ".repeat(60),
+    ];
+    for text in &texts {
+        for encoding in [Encoding::O200k, Encoding::Cl100k] {
+            let (count, most) = (encoding.count(text), most(text.len(), &[]));
+            assert!(count <= most, "{count} by {encoding:?}, not {most}: {text:.20}");
+        }
+    }
+}
