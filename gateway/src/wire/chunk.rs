@@ -184,14 +184,15 @@ impl Chunk {
     /// Writes the chunk as an event.
     pub fn write(&self, outfit: &Outfit<'_>, out: &mut BytesMut) {
         let mut patches = Patches::default();
-        patches.name_model(&self.payload, self.model.as_ref(), outfit.model);
+        let usage = self.usage.as_ref().filter(|_| !outfit.with_usage).map(|usage| member_around(&self.payload, usage.clone()));
+        patches.name_model(&self.payload, self.model.as_ref(), outfit.model, usage.as_ref());
         if let (Some(id), Some(first)) = (&self.id, outfit.id)
             && self.payload[id.clone()] != *first.as_bytes()
         {
             patches.replace(id.clone(), first);
         }
-        if let Some(usage) = self.usage.as_ref().filter(|_| !outfit.with_usage) {
-            patches.replace(member_around(&self.payload, usage.clone()), "");
+        if let Some(usage) = usage {
+            patches.replace(usage, "");
         }
         if let Some(role) = self.role.as_ref().filter(|_| outfit.role_seen) {
             patches.replace(member_around(&self.payload, role.clone()), "");
@@ -394,6 +395,9 @@ mod tests {
             (r#"{"choices":[{"delta":{}}]}"#, r#"{"model":"m","choices":[{"delta":{}}]}"#),
             (r#"{"usage":null,"choices":[]}"#, r#"{"model":"m","choices":[]}"#),
             (r#"{"model":null,"choices":[]}"#, r#"{"model":"m","choices":[]}"#),
+            ("{}", r#"{"model":"m"}"#),
+            ("{ }", r#"{"model":"m" }"#),
+            (r#"{ "usage" : null }"#, r#"{"model":"m"  }"#),
         ];
         for (text, expected) in table {
             assert_eq!(written(text, false, None), format!("data: {expected}\n\n"));

@@ -201,14 +201,16 @@ impl<'p> Patches<'p> {
         self.0.push((range, text.into()));
     }
 
-    /// Gives the object `whole` the model's name, a JSON string, in the place that it has for that, or as its first member.
-    pub fn name_model(&mut self, whole: &[u8], place: Option<&Range<usize>>, name: &'p str) {
+    /// Gives the object `whole` the model's name, a JSON string, in the place that it has for that, or as its first member. `gone`: a member
+    /// that is taken away, as [`member_around`] tells it.
+    pub fn name_model(&mut self, whole: &[u8], place: Option<&Range<usize>>, name: &'p str, gone: Option<&Range<usize>>) {
         match place {
             Some(place) if whole[place.clone()] == *name.as_bytes() => {}
             Some(place) => self.replace(place.clone(), name),
             None => {
                 let inside = whole.iter().position(|&byte| byte == b'{').map_or(0, |brace| brace + 1);
-                self.replace(inside..inside, format!("\"model\":{name},"));
+                let comma = if is_alone(whole, inside, gone) { "" } else { "," };
+                self.replace(inside..inside, format!("\"model\":{name}{comma}"));
             }
         }
     }
@@ -229,6 +231,16 @@ impl<'p> Patches<'p> {
         }
         out.extend_from_slice(&whole[at..]);
     }
+}
+
+/// Whether nothing follows in the object whose inside begins there, once a member is gone.
+fn is_alone(whole: &[u8], inside: usize, gone: Option<&Range<usize>>) -> bool {
+    let blanks = |at: usize| whole[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let mut at = inside + blanks(inside);
+    if let Some(gone) = gone.filter(|gone| gone.start == at) {
+        at = gone.end + blanks(gone.end);
+    }
+    whole.get(at) == Some(&b'}')
 }
 
 #[cfg(test)]

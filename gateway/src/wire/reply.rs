@@ -125,7 +125,7 @@ impl Reply {
     /// The body for the caller: the model under its own name (a JSON string), and the usage of the whole run where it had more rounds.
     pub fn render(&self, model: &str, usage: Option<&str>) -> Bytes {
         let mut patches = Patches::default();
-        patches.name_model(&self.body, self.model.as_ref(), model);
+        patches.name_model(&self.body, self.model.as_ref(), model, None);
         match (&self.usage, usage) {
             (Some(range), Some(usage)) => patches.replace(range.clone(), usage),
             (None, Some(usage)) => return self.with_new_usage(model, usage),
