@@ -495,4 +495,5 @@ async fn a_unix_socket_takes_callers() {
     assert!(response.status == 200 && response.text().contains("done"), "{}", response.text());
 }
 
+mod pauses;
 mod tls;
