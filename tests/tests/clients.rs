@@ -62,7 +62,7 @@ mod structured {
 
 // What passes through, in OpenAI's own form.
 clients! {
-    passing {
+    passing: {
         openai_python: "openai_python.py" "other_paths";
         openai_node: "openai_node.mjs" "other_paths";
     }
