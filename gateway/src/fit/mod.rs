@@ -9,12 +9,14 @@ mod room;
 mod rule;
 mod told;
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 pub use self::context::{Context, Shortened};
 use self::measured::{Bound, Measured};
+use crate::provider;
 use crate::targets::Target;
 use crate::tokens::{ONE, Tokens, most};
 
@@ -57,6 +59,14 @@ impl Fitted {
         match self {
             Self::AsItIs(_) | Self::TooLong(_) => whole,
             Self::Cut(messages, _) => messages,
+        }
+    }
+
+    /// The same for this target: some bind thoughts to what stood before them, which is another thing once it is cut.
+    pub fn messages_for<'m>(&'m self, target: &Target, whole: &'m [Bytes]) -> Cow<'m, [Bytes]> {
+        match self {
+            Self::AsItIs(_) | Self::TooLong(_) => Cow::Borrowed(whole),
+            Self::Cut(messages, _) => provider::of_cut(target, messages),
         }
     }
 

@@ -151,6 +151,14 @@ pub fn params<'p>(target: &Target, params: &'p Map<String, Value>) -> Cow<'p, Ma
     }
 }
 
+/// The inside of a list of messages from which something was cut, as this target takes it: without the thoughts that are bound to what is gone.
+pub fn of_cut<'m>(target: &Target, messages: &'m [Bytes]) -> Cow<'m, [Bytes]> {
+    match target.provider.kind {
+        ProviderKind::Anthropic if anthropic::binds_thoughts(&target.upstream_model) => openai_body::without_thoughts(messages),
+        _ => Cow::Borrowed(messages),
+    }
+}
+
 /// Whether the closing call must name the tools of the history, and forbid them: such a provider refuses a history of calls without them.
 pub fn closes_with_tools(provider: &Provider) -> bool {
     provider.kind == ProviderKind::Anthropic

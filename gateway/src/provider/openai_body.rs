@@ -129,6 +129,17 @@ pub(super) fn list(list: &str, wants: Turns) -> Option<String> {
     Some(format!("[{}]", turns.join(",")))
 }
 
+/// The inside of a list of messages without any thoughts that are to be sent back.
+pub(super) fn without_thoughts(messages: &[Bytes]) -> Cow<'_, [Bytes]> {
+    const WANTS: Turns = Turns { knows_developer: true, ids: None, without: &["reasoning_details"], without_nulls: false };
+    if !messages.iter().any(|piece| memmem::find(piece, b"\"reasoning_details\"").is_some()) {
+        return Cow::Borrowed(messages);
+    }
+    let whole = [b"[", &messages.concat()[..], b"]"].concat();
+    let written = std::str::from_utf8(&whole).ok().and_then(|whole| list(whole, WANTS));
+    written.map_or(Cow::Borrowed(messages), |list| Cow::Owned(vec![Bytes::from(list[1..list.len() - 1].to_owned())]))
+}
+
 impl<'t> Turn<'t> {
     fn parse(text: &'t str) -> Option<Self> {
         let members = Members::parse(text.as_bytes()).ok()?;
@@ -223,6 +234,18 @@ mod tests {
 
     fn body(text: &str) -> Segments {
         Segments::from(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn of_a_transcript_that_was_cut_the_thoughts_go() {
+        let pieces = [
+            r#"{"role":"user","content":"reasoning_details"}"#,
+            r#",{"role":"assistant","reasoning_details":[{"text":"T"}],"content":1.10}"#,
+        ];
+        let pieces = pieces.map(|piece| Bytes::from_static(piece.as_bytes()));
+        let expected = r#"{"role":"user","content":"reasoning_details"},{"role":"assistant","content":1.10}"#;
+        assert_eq!(without_thoughts(&pieces).concat(), expected.as_bytes());
+        assert!(matches!(without_thoughts(&[Bytes::from_static(b"{\"role\":\"user\"}")]), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -203,9 +203,9 @@ impl<'r> Run<'r> {
             let params = provider::params(target, &model.params);
             let splice = splice(target, &params, system, offer, lowered);
             if std::ptr::eq(target, &*first) {
-                return request.compose(&splice, round, fitted.messages(messages));
+                return request.compose(&splice, round, &fitted.messages_for(target, messages));
             }
-            request.compose(&splice, round, fitting.fit_at_once(target, &call).messages(messages))
+            request.compose(&splice, round, &fitting.fit_at_once(target, &call).messages_for(target, messages))
         };
         let Recording { run, tab, .. } = &mut *self.record;
         let Some(tab) = tab else { return Err(Failure::Internal("a run without a tab").into()) };
@@ -326,7 +326,8 @@ impl<'r> Run<'r> {
         let target = self.targets.current();
         let params = provider::params(target, &self.model.params);
         let splice = splice(target, &params, &self.system, &self.offer, None);
-        let body = Bytes::from(self.request.compose(&splice, Round::First, fitted.messages(&self.messages)).concat());
+        let body =
+            Bytes::from(self.request.compose(&splice, Round::First, &fitted.messages_for(target, &self.messages)).concat());
         let encoded = provider::encode(target, Endpoint::Chat, &body.clone().into(), self.request.stream)?;
         Ok((body, encoded))
     }

@@ -32,6 +32,11 @@ const THOUGHTS: &str = "anthropic-claude-v1";
 /// The only version of the API that there is.
 const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
+/// Whether a thought of this model's is bound to all that stood before it.
+pub(super) fn binds_thoughts(model: &str) -> bool {
+    model::Generation::of(model).binds_thoughts()
+}
+
 /// Below an address of the API's root, with and without its version.
 fn path(base: &str) -> String {
     if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") }
