@@ -56,6 +56,14 @@ impl Whole {
         whole
     }
 
+    /// The same, for a client that would try again by itself and must not.
+    #[must_use]
+    pub fn not_to_be_retried(mut self) -> Self {
+        self.response.headers_mut().remove(RETRY_AFTER);
+        self.response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        self
+    }
+
     /// The same with more headers.
     #[must_use]
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {

@@ -5,6 +5,9 @@ use serde_json::value::RawValue;
 
 use crate::wire::sse::{END_MARK, Event};
 
+/// A call whose model left its name out: nobody has such a tool, so the model is told; and a history that holds it is taken by every provider.
+pub(super) const NAMELESS: &str = "nameless";
+
 /// How much is allocated at a time, in bytes: room for a dozen chunks of a few words.
 const PIECE: usize = 4096;
 

@@ -153,8 +153,11 @@ async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> E
         record.close(Status::Failed(failure.code()), 200);
         return Ended::Streamed;
     }
+    // A client that tries again by itself would have the whole run made again.
+    let whole = Whole::failure(failure);
+    let whole = if record.run.has_written() { whole.not_to_be_retried() } else { whole };
     record.close(Status::Failed(failure.code()), failure.status().as_u16());
-    Ended::Whole(Whole::failure(failure))
+    Ended::Whole(whole)
 }
 
 #[cfg(test)]

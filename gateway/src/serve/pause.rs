@@ -28,6 +28,15 @@ pub(super) struct TakenUp {
     pub(super) mark: Mark,
 }
 
+/// The history as the caller sent it, with nothing that was hidden of it.
+///
+/// # Errors
+/// It does not hold together.
+pub(super) fn as_it_came(request: &Request) -> Result<TakenUp, Failure> {
+    request.history().map_or(Ok(()), History::check)?;
+    Ok(TakenUp { messages: request.transcript().to_vec(), paused: None, mark: Mark::CLEAN })
+}
+
 /// Looks for what was hidden of this history. One without calls costs nothing here.
 ///
 /// # Errors

@@ -191,7 +191,8 @@ fn opened(asked: &Asked) -> ToolCall {
     match asked {
         Ok(cleared) => {
             let ToolUse { tool, call, .. } = cleared.get();
-            ToolCall { price: tool.price, ..entry(call, Some(tool.group.name.as_str()), None, None) }
+            let is_write = tool.effect != Effect::ReadOnly;
+            ToolCall { price: tool.price, is_write, ..entry(call, Some(tool.group.name.as_str()), None, None) }
         }
         Err(denied) => {
             let group = denied.tool.as_ref().map(|tool| tool.group.name.as_str());
@@ -214,6 +215,7 @@ fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Opt
         data_class: None,
         price: None,
         cost: None,
+        is_write: false,
         at_tool: Arc::default(),
     }
 }

@@ -218,6 +218,7 @@ mod tests {
             data_class: None,
             price: None,
             cost: None,
+            is_write: false,
             at_tool: Arc::default(),
         };
         let base_url = BaseUrl::parse("http://127.0.0.1/v1").unwrap();

@@ -6,7 +6,7 @@ mod kept;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use smallvec::SmallVec;
@@ -187,6 +187,8 @@ pub struct ToolCall {
     pub price: Option<NanoUsd>,
     /// What it cost: its price, where it was run.
     pub cost: Option<NanoUsd>,
+    /// The tool may change something.
+    pub is_write: bool,
     /// It is with the tool now, or has been run by it; set while calls run side by side, before anybody has looked at what came of them.
     pub at_tool: Arc<AtomicBool>,
 }
@@ -211,6 +213,13 @@ impl Refusal {
 }
 
 impl Run {
+    /// Whether a tool that may change something was asked.
+    pub fn has_written(&self) -> bool {
+        let mut calls = self.rounds.iter().flat_map(|round| &round.tool_calls);
+        let was_asked = |call: &ToolCall| call.outcome.map_or(call.at_tool.load(Ordering::Relaxed), toolbox::Outcome::was_run);
+        calls.any(|call| call.is_write && was_asked(call))
+    }
+
     /// A run that begins now. Until something else is known, its caller has gone: that is what it is when nobody is left to close it.
     pub fn begin(id: TraceId) -> Self {
         Self {

@@ -14,6 +14,9 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The longest first pause between two tries; it doubles from try to try.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
+/// A hundred years, in seconds: who says more means never.
+const LONGEST_TOLD: f64 = 3.2e9;
+
 /// `retry-after` in milliseconds, as OpenAI and Azure send it beside the other.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
@@ -52,14 +55,22 @@ pub(super) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 /// A provider's 429 with the time that its caller can use: what it said, if that is a time, else the one that is known otherwise.
 pub(super) fn with_time(failure: Failure, asked: Option<Duration>, now: SystemTime) -> Failure {
     let Failure::UpstreamRateLimited(said) = failure else { return failure };
-    let said = said.filter(|text| wait(text, now).is_some());
-    Failure::UpstreamRateLimited(said.or_else(|| asked.map(|wait| wait.as_millis().div_ceil(1000).to_string())))
+    let is_whole = |text: &str| text.trim().parse::<u64>().is_ok() || httpdate::parse_http_date(text.trim()).is_ok();
+    let said = said.and_then(|text| if is_whole(&text) { Some(text) } else { Some(seconds(wait(&text, now)?)) });
+    Failure::UpstreamRateLimited(said.or_else(|| asked.map(seconds)))
+}
+
+fn seconds(wait: Duration) -> String {
+    wait.as_millis().div_ceil(1000).to_string()
 }
 
 /// How long a `Retry-After` asks to wait, in either of its forms. A date that is over is no wait.
 pub(super) fn wait(text: &str, now: SystemTime) -> Option<Duration> {
-    if let Ok(seconds) = text.trim().parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    // Some say parts of a second, some more seconds than there are: either is a wait, and not none.
+    if text.trim().bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && let Ok(seconds) = text.trim().parse::<f64>()
+    {
+        return Some(Duration::from_secs_f64(seconds.min(LONGEST_TOLD)));
     }
     let date = httpdate::parse_http_date(text.trim()).ok()?;
     Some(date.duration_since(now).unwrap_or_default())
@@ -86,13 +97,16 @@ mod tests {
         let table = [
             ("30", Some(30)),
             (" 0 ", Some(0)),
+            ("60.5", Some(60)),
+            ("99999999999999999999999", Some(3_200_000_000)),
+            (".", None),
+            ("1e3", None),
             ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)),
             ("Sunday, 06-Nov-94 08:49:47 GMT", Some(10)),
             ("Sun, 06 Nov 1994 08:49:07 GMT", Some(0)),
             ("soon", None),
             ("-1", None),
-            ("1.5", None),
-            ("99999999999999999999999", None),
+            ("1.5", Some(1)),
             ("", None),
         ];
         for (value, expected) in table {

@@ -63,6 +63,12 @@ pub fn spells(key: &[u8], name: &str) -> bool {
     }
 }
 
+/// Which of these names a raw key is but for the size of its letters: some providers do not tell them apart.
+pub fn alike(key: &str, names: &[&'static str]) -> Option<&'static str> {
+    let key = string(key)?;
+    names.iter().copied().find(|name| key.len() == name.len() && key.eq_ignore_ascii_case(name))
+}
+
 /// The text of a raw value, where it is a string.
 pub fn as_str(raw: &RawValue) -> Option<Cow<'_, str>> {
     string(raw.get())

@@ -7,13 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::Unsupported;
+use super::super::chunks::NAMELESS;
 use super::super::ids::{self, Form};
 use super::super::thoughts::{self, Thought};
 use super::parts::{self, Of, push, unsupported};
 use crate::wire::object::{as_str, push_quoted};
-
-/// What a call is sent as that named no function: its model has been told that there is none.
-const NAMELESS: &str = "nameless";
 
 /// What the user is made to have said before a model that speaks first, and beside nothing but a system text: the API wants the user to begin,
 /// and to say something.

@@ -9,6 +9,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
+use super::super::chunks::NAMELESS;
 use super::super::{Stamp, chunks};
 use crate::wire::object::{as_str, quoted};
 
@@ -153,14 +154,14 @@ impl Called<'_, '_> {
 }
 
 impl<'a> Part<'a> {
-    /// What it says. A call without a name is none.
+    /// What it says.
     pub(super) fn said(&self) -> Said<'_, 'a> {
         if let Some(text) = self.text.filter(|text| super::super::canon::says_something(text)) {
             return if self.thought == Some(true) { Said::Thought(text) } else { Said::Text(text) };
         }
         if let Some(call) = &self.function_call {
             let name = call.name.and_then(as_str).filter(|name| !name.is_empty());
-            return name.map_or(Said::Nothing, |name| Said::Call(Called(call, name)));
+            return Said::Call(Called(call, name.unwrap_or(Cow::Borrowed(NAMELESS))));
         }
         match &self.inline_data {
             Some(Blob { mime_type: Some(kind), data: Some(data) }) => {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::canon::says_something;
+use super::super::chunks::NAMELESS;
 use super::super::{Stamp, chunks, ids};
 use crate::wire::object::as_str;
 
@@ -61,12 +62,12 @@ impl<'a> Message<'a> {
         self.thinking.filter(|text| says_something(text))
     }
 
-    /// The name and the arguments of each call. One without a name is none.
+    /// The name and the arguments of each call.
     pub(super) fn calls(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
         let functions = self.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
-        functions.filter_map(|function| {
-            let name = function.name.and_then(as_str).filter(|name| !name.is_empty())?;
-            Some((name, function.arguments.map_or(Cow::Borrowed("{}"), arguments)))
+        functions.map(|function| {
+            let name = function.name.and_then(as_str).filter(|name| !name.is_empty());
+            (name.unwrap_or(Cow::Borrowed(NAMELESS)), function.arguments.map_or(Cow::Borrowed("{}"), arguments))
         })
     }
 }

@@ -122,10 +122,21 @@ pub(super) fn bring_in<E: From<io::Error>>(database: &Path, mut take: impl FnMut
             Err(TryLockError::WouldBlock) => continue,
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
+        if !is_ours(&file)? {
+            tracing::warn!(file = %path.display(), "this is no journal of a ledger, whatever its name: it is left alone");
+            continue;
+        }
         take(&lines(&file)?)?;
         remove(&path);
     }
     Ok(())
+}
+
+/// Whether a file is a journal, or one that was not even begun: a gateway may die while it makes one.
+fn is_ours(file: &File) -> io::Result<bool> {
+    let mut beginning = [0; 5];
+    let length = file.read_at(&mut beginning, 0)?;
+    Ok(length == 0 || beginning[0] == b'\n' || &beginning == b"rows ")
 }
 
 fn beside(database: &Path) -> Vec<PathBuf> {

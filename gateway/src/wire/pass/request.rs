@@ -75,7 +75,12 @@ impl<'b> Known<'b> {
         })?;
         let mut known: Vec<(&'static str, &RawValue)> = Vec::with_capacity(KNOWN.len());
         for (key, value) in members.0 {
-            let Some(name) = KNOWN.into_iter().find(|name| key_is(key, name)) else { continue };
+            let Some(name) = KNOWN.into_iter().find(|name| key_is(key, name)) else {
+                if let Some(name) = object::alike(key.get(), &KNOWN) {
+                    return Err(BadRequest::Member(name, "must be written in small letters: its provider might read it in any"));
+                }
+                continue;
+            };
             if known.iter().any(|(other, _)| *other == name) {
                 return Err(BadRequest::Member(name, "is there twice"));
             }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{BadRequest, ToolChoice, mending};
 use crate::wire::history::{Entry, History, Role};
-use crate::wire::object::{Members, as_str, range_of, spells, string};
+use crate::wire::object::{self, Members, as_str, range_of, spells, string};
 use crate::wire::scan;
 
 /// The members of a body, raw keys and raw values.
@@ -48,11 +48,32 @@ pub(super) struct StreamOptions {
     pub(super) include_usage: bool,
 }
 
+/// The names of the members that are interpreted.
+const NAMES: [&str; 12] = [
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "functions",
+    "function_call",
+];
+
 impl<'a> Known<'a> {
     pub(super) fn find(members: &[(&'a str, &'a str)]) -> Result<Self, BadRequest> {
         let mut known = Self::default();
         for &(key, value) in members {
-            let Some((name, place)) = known.place(key) else { continue };
+            let Some((name, place)) = known.place(key) else {
+                if let Some(name) = object::alike(key, &NAMES) {
+                    return Err(BadRequest::Member(name, "must be written in small letters: its provider might read it in any"));
+                }
+                continue;
+            };
             // Two members of one name are read differently by different parsers, so whoever judges one might send the other.
             if place.replace(value).is_some() {
                 return Err(BadRequest::Member(name, "is there twice"));
