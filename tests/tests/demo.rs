@@ -168,15 +168,16 @@ async fn the_change_that_it_suggests_lets_the_withheld_tool_through() {
     timeout(PATIENCE, ask).await.expect("the file is in force");
 }
 
-/// The model of one demo is the gateway of another, which is an OpenAI-compatible server like any other.
+/// The model of one demo is that of another, which is an OpenAI-compatible server like any other.
 #[tokio::test]
 async fn a_real_server_can_be_asked_in_place_of_the_demos_own_model() {
     let folder = Folder::new();
     let real = Serving::start(&folder).await;
-    let (url, key) = (format!("http://{}/v1", real.address()), real.key());
-    let output = demo(&Folder::new(), &["--once", "--upstream", &url, "--upstream-key", &key, "--model", "support"]).await;
+    let (url, model) = (real.between("base_url: \"", "\""), real.between("upstream_model: \"", "\""));
+    let key = "sk-of-the-server";
+    let output = demo(&Folder::new(), &["--once", "--upstream", &url, "--upstream-key", key, "--model", &model]).await;
     assert_eq!(output.exit, 0, "{}{}", output.stdout, output.stderr);
-    assert!(!output.stdout.contains(&key), "the server's key is not shown:\n{}", output.stdout);
+    assert!(!output.stdout.contains(key), "the server's key is not shown:\n{}", output.stdout);
     holds_in_order(
         &output.stdout,
         &[

@@ -114,7 +114,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(middle(&"x".repeat(90), 62).0, format!("{0}\n… [cut: 70 of 90 bytes left out] …\n{0}", "x".repeat(10)));
+        assert_eq!(middle(&"x".repeat(90), 62).0, format!("{0}\n… [cut: 68 of 90 bytes left out] …\n{0}", "x".repeat(11)));
     }
 
     #[test]

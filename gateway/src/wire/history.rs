@@ -5,6 +5,7 @@
 //! end of the one or at the beginning of the other. For whoever changes a transcript: [`History::read`] it, choose among [`History::turns`]
 //! (a call and its results go or stay together, see [`Turn`]), change or drop the [`Entry`]s, and write what is left with [`segments`].
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -177,25 +178,24 @@ impl History {
     /// Checks a message with calls, and its results. Gives what comes after them.
     fn check_turn(&self, at: usize) -> Result<usize, Break> {
         let (calls, places) = (&self.entries[at].calls, self.answers(at));
-        let mut open: Vec<&str> = Vec::with_capacity(calls.len());
+        // Sets, for whoever wrote the history may have put any number of calls into it.
+        let mut asked: HashSet<&str> = HashSet::with_capacity(calls.len());
         for call in calls {
-            if open.contains(&call.id.as_str()) {
+            if !asked.insert(&call.id) {
                 return Err(Break { at, fault: Fault::AsksTwice(call.id.clone()) });
             }
-            open.push(&call.id);
         }
+        let mut answered: HashSet<&str> = HashSet::with_capacity(calls.len());
         for place in places.clone() {
             let id = self.entries[place].answers.as_deref().unwrap_or_default();
-            match open.iter().position(|call| *call == id) {
-                Some(found) => drop(open.swap_remove(found)),
-                None if calls.iter().any(|call| call.id == id) => {
-                    return Err(Break { at: place, fault: Fault::AnswersAgain(id.to_owned()) });
-                }
-                None => return Err(self.orphan(place, id)),
+            if !asked.contains(id) {
+                return Err(self.orphan(place, id));
+            }
+            if !answered.insert(id) {
+                return Err(Break { at: place, fault: Fault::AnswersAgain(id.to_owned()) });
             }
         }
-        // In the order of the calls: answers have moved the others about.
-        let Some(call) = calls.iter().find(|call| open.contains(&call.id.as_str())) else { return Ok(places.end) };
+        let Some(call) = calls.iter().find(|call| !answered.contains(call.id.as_str())) else { return Ok(places.end) };
         let next = (places.end < self.entries.len()).then_some(places.end);
         Err(Break { at, fault: Fault::Unanswered(call.id.clone(), next) })
     }

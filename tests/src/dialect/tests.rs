@@ -91,7 +91,7 @@ fn what_was_asked_is_heard_in_one_form() {
             "contents": [
                 {"role": "user", "parts": [{"text": "a"}]},
                 {"role": "model", "parts": [{"functionCall": {"name": "lookup", "args": {"q": "é"}}}]},
-                {"role": "user", "parts": [{"functionResponse": {"name": "lookup", "response": {"output": "r"}}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "lookup", "response": {"result": "r"}}}]},
                 {"role": "user", "parts": [{"text": "b"}]},
             ],
         }),

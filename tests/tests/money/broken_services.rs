@@ -75,7 +75,7 @@ async fn a_store_of_a_newer_version_is_left_as_it_is() {
     let path = stand.folder.path().join("toolgate.db");
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute("INSERT INTO toolgate_schema SELECT version + 1, since, opened FROM toolgate_schema", [])
+        .execute("INSERT INTO toolgate_schema SELECT max(version) + 1, since, opened FROM toolgate_schema", [])
         .expect("a version");
     connection.close().expect("it is closed");
     let before = ledger_and_versions(&path);

@@ -105,9 +105,18 @@ impl Journal {
 }
 
 /// The rows of all journals beside a database, some of which may be in its table as well.
-pub(super) fn rows_beside(database: &Path) -> Vec<Line<'static>> {
-    let read = |path: PathBuf| File::open(path).and_then(|file| lines(&file)).unwrap_or_default();
-    beside(database).into_iter().flat_map(read).collect()
+///
+/// # Errors
+/// One of them cannot be read: what is in it is not known, and that is not nothing.
+pub(super) fn rows_beside(database: &Path) -> io::Result<Vec<Line<'static>>> {
+    let mut rows = Vec::new();
+    for path in beside(database) {
+        let file = File::open(path).map(Some).or_else(|error| gone(error, None))?;
+        if let Some(file) = file.filter(|file| is_ours(file).unwrap_or(true)) {
+            rows.extend(lines(&file)?);
+        }
+    }
+    Ok(rows)
 }
 
 /// Gives the rows of each journal that a gateway has left behind to `take`, and drops those whose rows were taken.
@@ -179,19 +188,22 @@ fn lines(file: &File) -> io::Result<Vec<Line<'static>>> {
             more => length += more,
         }
     }
-    Ok(frames(&bytes[..length]))
+    frames(&bytes[..length])
 }
 
-fn frames(mut bytes: &[u8]) -> Vec<Line<'static>> {
+/// A frame that is whole holds rows, or this is another version's journal: then nothing of it may be lost in silence.
+fn frames(mut bytes: &[u8]) -> io::Result<Vec<Line<'static>>> {
     let (mut lines, mut first) = (Vec::new(), None);
     while let Some((pass, body, rest)) = frame(bytes) {
         if *first.get_or_insert(pass) != pass {
             break;
         }
-        lines.extend(serde_json::Deserializer::from_slice(body).into_iter::<Line<'static>>().filter_map(Result::ok));
+        for line in serde_json::Deserializer::from_slice(body).into_iter::<Line<'static>>() {
+            lines.push(line?);
+        }
         bytes = rest;
     }
-    lines
+    Ok(lines)
 }
 
 fn frame(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
@@ -222,17 +234,17 @@ mod tests {
         let folder = Folder::new();
         let database = folder.path("toolgate.db");
         let mut journal = Journal::open(&database).unwrap();
-        assert!(rows_beside(&database).is_empty());
+        assert!(rows_beside(&database).unwrap().is_empty());
         assert!(append(&mut journal, 0..3) && append(&mut journal, 3..5));
-        assert_eq!(ids(&rows_beside(&database)), [0, 1, 2, 3, 4]);
+        assert_eq!(ids(&rows_beside(&database).unwrap()), [0, 1, 2, 3, 4]);
         let end = journal.end as u64;
         assert!(append(&mut journal, 5..7));
         journal.file.write_all_at(b"?", end + HEAD as u64 + 9).unwrap();
-        assert_eq!(ids(&rows_beside(&database)), [0, 1, 2, 3, 4]);
+        assert_eq!(ids(&rows_beside(&database).unwrap()), [0, 1, 2, 3, 4]);
         journal.begin_again().unwrap();
-        assert!(rows_beside(&database).is_empty());
+        assert!(rows_beside(&database).unwrap().is_empty());
         assert!(append(&mut journal, 7..8));
-        assert_eq!(ids(&rows_beside(&database)), [7]);
+        assert_eq!(ids(&rows_beside(&database).unwrap()), [7]);
         journal.remove();
         assert!(beside(&database).is_empty());
     }
@@ -249,7 +261,7 @@ mod tests {
         let bytes = std::fs::read(&journal.path).unwrap();
         for cut in 0..=journal.end {
             let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
-            assert_eq!(frames(&bytes[..cut]).len(), whole, "{cut}");
+            assert_eq!(frames(&bytes[..cut]).unwrap().len(), whole, "{cut}");
         }
     }
 
@@ -260,7 +272,7 @@ mod tests {
         let mut journal = Journal::open(&database).unwrap();
         let taken = (0..).take_while(|at| append(&mut journal, at * 100..at * 100 + 100)).count();
         assert!(taken > 3, "{taken}");
-        assert_eq!(rows_beside(&database).len(), taken * 100);
+        assert_eq!(rows_beside(&database).unwrap().len(), taken * 100);
     }
 
     #[test]

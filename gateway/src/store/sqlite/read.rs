@@ -36,7 +36,7 @@ impl Reading {
     pub(crate) fn sums(&mut self, asked: &Asked) -> Result<Vec<Sum>, Trouble> {
         let since = asked.since.map_or(i64::MIN, Timestamp::as_microsecond);
         let mut tally = Tally::default();
-        let beside = journal::rows_beside(&self.path);
+        let beside = journal::rows_beside(&self.path)?;
         // One view for both statements: rows that are carried on in between would be counted twice, or never.
         let view = self.connection.transaction()?;
         match &asked.of {
