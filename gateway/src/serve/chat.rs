@@ -42,7 +42,8 @@ pub(super) async fn serve(
         outlet.expect_stream();
     }
     // What is hidden from a caller is not shown to it because it asks what would be sent.
-    let taken_up = if wishes.dry_run { pause::as_it_came(&request)? } else { pause::take_up(gateway, &caller, &request).await? };
+    let taken_up =
+        if wishes.dry_run { pause::as_it_came(&request)? } else { pause::take_up(gateway, config, &caller, &request).await? };
     let mut run = Run::open(gateway, &in_force, model, caller, headers, request, taken_up, &wishes, outlet, record)?;
     if wishes.dry_run {
         return run.dry_run().await;

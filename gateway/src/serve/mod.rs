@@ -4,6 +4,7 @@
 //! fails: every failure becomes an answer here. The road of a chat completion is [`chat::serve`].
 
 mod chat;
+mod dry_run;
 mod hearing;
 mod last_words;
 mod lists;

@@ -2,13 +2,13 @@
 
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::model::Model;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::zone::Mark;
 use toolgate_tools::net::{NetError, Segments};
 
+use super::dry_run;
 use super::hearing::{self, Failed, LONGEST_REPLY};
 use super::last_words;
 use super::pass::Cargo;
@@ -22,7 +22,7 @@ use crate::reply::{Ended, Outlet, Whole};
 use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
 use crate::tokens::made;
-use crate::trace::{Outcome, Status, usd};
+use crate::trace::{Outcome, Status};
 use crate::upstream::{Answering, Ask, Books, NoAnswer, WHOLE, net_failure};
 use crate::wire::object;
 use crate::wire::pass::{Made, Path, Said};
@@ -106,7 +106,7 @@ impl<'r> Passage<'r> {
         // A form can take as long as its sender likes, but for this.
         match timeout_at(self.by, asking).await.unwrap_or(Err(Failure::UpstreamTimeout(WHOLE).into())) {
             Ok(answering) => {
-                self.note_lowered();
+                self.record.run.note_lowered();
                 Ok(answering)
             }
             Err(NoAnswer::Failed(failure)) => Err(failure),
@@ -115,13 +115,6 @@ impl<'r> Passage<'r> {
                 self.record.run.asked = u32::from(!self.record.run.rounds.is_empty());
                 Err(Failure::of_money(refused, self.cargo.model()))
             }
-        }
-    }
-
-    fn note_lowered(&mut self) {
-        if let Some(tokens) = self.record.run.rounds.last().and_then(|round| round.lowered) {
-            let note = format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more");
-            self.record.run.notes.push(note.into());
         }
     }
 
@@ -186,7 +179,6 @@ impl<'r> Passage<'r> {
 
     /// In place of it all: what would be sent. Of a form that is its model, for the rest is not read.
     pub(super) async fn dry_run(self) -> Result<Ended, Failure> {
-        let broken = |_| Failure::Internal("a dry run");
         let (target, demand) = (self.targets.current(), self.cargo.demand());
         // What its provider cannot do is told here too.
         provider::encode(target, Endpoint::PassThrough(self.path.as_str()), &Segments::none(), false)?;
@@ -203,21 +195,7 @@ impl<'r> Passage<'r> {
             output_limit: made::most(demand.made),
             answers: demand.answers,
         };
-        let estimate = order.exact(true).await;
-        let upstream: Box<RawValue> = serde_json::from_slice(&body).map_err(broken)?;
-        let answer = json!({
-            "object": "toolgate.dry_run",
-            "model": self.cargo.model(),
-            "provider": target.provider.name.as_str(),
-            "upstream_request": null,
-            "gate": [],
-            "estimate": { "input_tokens": estimate.prompt, "max_cost_usd": estimate.worst_cost().map(usd) },
-        });
-        // Spliced in as text: a value in between would round the caller's numbers.
-        let edits = [object::Edit::Set("upstream_request", upstream.get())];
-        let answer = object::edited(answer.to_string().as_bytes(), &edits).map_err(broken)?;
-        self.record.close(Status::Completed, 200);
-        Ok(Ended::Whole(Whole::json(answer)))
+        dry_run::answer(self.record, self.cargo.model(), &order, &body).await
     }
 }
 

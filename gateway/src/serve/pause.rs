@@ -3,12 +3,14 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use toolgate_config::Config;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate;
 use toolgate_policies::zone::Mark;
 
 use crate::failure::Failure;
 use crate::gateway::Gateway;
+use crate::provider::ids::hex;
 use crate::store::Unusable;
 use crate::store::pauses::{LONGEST, Owner, Pause};
 use crate::talk::Talk;
@@ -41,14 +43,13 @@ pub(super) fn as_it_came(request: &Request) -> Result<TakenUp, Failure> {
 ///
 /// # Errors
 /// The history does not hold together, or is not the one that its calls were returned in; or the store cannot be read.
-pub(super) async fn take_up(gateway: &Gateway, caller: &Caller, request: &Request) -> Result<TakenUp, Failure> {
-    let as_it_came = || TakenUp { messages: request.transcript().to_vec(), paused: None, mark: Mark::CLEAN };
-    let Some(history) = request.history() else { return Ok(as_it_came()) };
-    history.check()?;
+pub(super) async fn take_up(gateway: &Gateway, config: &Config, caller: &Caller, request: &Request) -> Result<TakenUp, Failure> {
+    let as_it_came = as_it_came(request)?;
+    let Some(history) = request.history() else { return Ok(as_it_came) };
     let all = paused::seen(history);
     // Nothing is hidden where there is no tool to hide anything of.
-    if all.is_empty() || gateway.config().tools.iter().next().is_none() {
-        return Ok(as_it_came());
+    if all.is_empty() || config.tools.iter().next().is_none() {
+        return Ok(as_it_came);
     }
     let places = all.iter().map(|seen| seen.place).collect();
     let kept = gateway.pauses.find(owner(caller), places, Timestamp::now()).await.map_err(closed)?;
@@ -58,7 +59,7 @@ pub(super) async fn take_up(gateway: &Gateway, caller: &Caller, request: &Reques
         known.extend(found?.map(|paused| (*seen, paused)));
     }
     if known.is_empty() {
-        return Ok(as_it_came());
+        return Ok(as_it_came);
     }
     let messages = paused::restore(history, &known);
     let mark = known.iter().fold(Mark::CLEAN, |mark, (_, paused)| mark.raised(paused.mark()));
@@ -108,10 +109,6 @@ pub(super) async fn put_aside(
 fn owner(caller: &Caller) -> Owner {
     let bearer = caller.bearer.as_ref().map(|bearer| format!("bearer {}", hex(&gate::hash_of(bearer.expose()))));
     Owner::new(bearer.as_deref().unwrap_or(caller.label()), caller.user.as_deref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn rand() -> u32 {

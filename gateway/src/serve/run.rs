@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
@@ -16,6 +16,7 @@ use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, Judged};
 use toolgate_tools::toolbox::Call;
 
+use super::dry_run;
 use super::hearing::{self, Hearing};
 use super::last_words::{Told, completion};
 use super::pause::{self, TakenUp};
@@ -28,11 +29,11 @@ use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
 use crate::provider::{self, Encoded, Endpoint, Unsupported};
-use crate::reply::{Ended, Outlet, Whole};
+use crate::reply::{Ended, Outlet};
 use crate::talk::{Ending, Kind, Leftover, Limits, Own, SaidNothing, Talk, Turn, Words};
 use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
-use crate::trace::{Status, usd, verdict_json};
+use crate::trace::Status;
 use crate::upstream::{Answering, Ask, Books, NoAnswer};
 use crate::wire::request::{OutputLimit, ToolChoice};
 use crate::wire::{Reply, Request, Round, Splice, object};
@@ -217,9 +218,8 @@ impl<'r> Run<'r> {
             let other = (!is_first).then(|| fitting.fit_at_once(&entry.target, &call));
             entry.context = other.as_ref().unwrap_or(fitted).context().cloned().map(Box::new);
         }
-        let lowered = run.rounds.last().and_then(|round| round.lowered);
-        if let Some(tokens) = lowered.filter(|_| sent.is_ok()) {
-            run.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
+        if sent.is_ok() {
+            run.note_lowered();
         }
         sent
     }
@@ -303,22 +303,7 @@ impl<'r> Run<'r> {
             output_limit: self.request.output_limit(&self.model.params),
             answers: self.request.answers,
         };
-        let estimate = order.exact(true).await;
-        let sent = encoded.body.pieces().concat();
-        let upstream: Box<RawValue> = serde_json::from_slice(&sent).map_err(|_| Failure::Internal("a dry run"))?;
-        let answer = json!({
-            "object": "toolgate.dry_run",
-            "model": self.request.model,
-            "provider": target.provider.name.as_str(),
-            "upstream_request": null,
-            "gate": self.record.run.gate.iter().map(verdict_json).collect::<Vec<_>>(),
-            "estimate": { "input_tokens": estimate.prompt, "max_cost_usd": estimate.worst_cost().map(usd) },
-        });
-        // Spliced in as text: a value in between would round the caller's numbers.
-        let edits = [object::Edit::Set("upstream_request", upstream.get())];
-        let answer = object::edited(answer.to_string().as_bytes(), &edits).map_err(|_| Failure::Internal("a dry run"))?;
-        self.record.close(Status::Completed, 200);
-        Ok(Ended::Whole(Whole::json(answer)))
+        dry_run::answer(self.record, &self.request.model, &order, &encoded.body.pieces().concat()).await
     }
 
     /// The first request to the target that is asked next: the canonical one, and what it is sent.

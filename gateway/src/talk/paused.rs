@@ -66,7 +66,7 @@ impl Paused {
         Self { talk, class: mark.class.as_str().to_owned(), personal: mark.personal, trace }
     }
 
-    /// As it is kept.
+    /// As it is kept. One that cannot be written is found to be unreadable, and never taken for nothing.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -120,6 +120,8 @@ enum How {
     Calls(String),
     /// The messages before are others.
     Before,
+    /// What was hidden was written by another version, and cannot be read: also how far the run had come, and what it had seen.
+    Unreadable,
 }
 
 /// The pause that a message with calls comes from, among those that are kept at a place like its own. `None`: none; the history goes on as the
@@ -133,15 +135,17 @@ enum How {
 /// [`Edited`]: what is hidden belongs to another history than this, or it cannot be told.
 pub fn recognise(entry: &Entry, seen: &Seen, all: &[Seen], kept: &[Kept]) -> Result<Option<Paused>, Edited> {
     let edited = |how| Edited { at: seen.at, how };
-    let read = |kept: &Kept| serde_json::from_str::<Paused>(kept.state.as_deref()?).ok();
+    let read = |kept: &Kept| kept.state.as_deref().map(serde_json::from_str::<Paused>);
     if let Some(kept) = kept.iter().find(|kept| kept.place == seen.place) {
         let Some(paused) = read(kept) else { return Ok(None) };
+        let paused = paused.map_err(|_| edited(How::Unreadable))?;
         let other = other_call(entry, &paused.talk).map(|call| How::Call(call.id.clone()));
         return other.map_or(Ok(Some(paused)), |how| Err(edited(how)));
     }
     // What is found at its own place in this history is not what is looked for.
     let kept: Vec<&Kept> = kept.iter().filter(|kept| all.iter().all(|seen| seen.place != kept.place)).collect();
     for paused in kept.iter().filter(|kept| kept.place.calls == seen.place.calls).filter_map(|kept| read(kept)) {
+        let paused = paused.map_err(|_| edited(How::Unreadable))?;
         let other = other_call(entry, &paused.talk);
         match (entry.calls.iter().all(|call| is_made_at_random(&call.id, &call.name)), other) {
             (true, None) => return Ok(Some(paused)),
@@ -150,7 +154,7 @@ pub fn recognise(entry: &Entry, seen: &Seen, all: &[Seen], kept: &[Kept]) -> Res
             (false, Some(_)) => {}
         }
     }
-    for paused in kept.iter().filter(|kept| kept.place.before == seen.place.before).filter_map(|kept| read(kept)) {
+    for paused in kept.iter().filter(|kept| kept.place.before == seen.place.before).filter_map(|kept| read(kept)?.ok()) {
         let has = |id: &str| entry.calls.iter().any(|call| call.id == id);
         let ids: Vec<&str> = paused.talk.returned().map(|(_, call)| call.id.as_str()).collect();
         let missing = ids.iter().find(|id| !has(id)).copied();
@@ -317,6 +321,10 @@ impl fmt::Display for Edited {
                 Id(id)
             ),
             How::Calls(id) => write!(f, "messages[{at}] has not the calls that were returned together: see the call {}", Id(id)),
+            How::Unreadable => write!(
+                f,
+                "messages[{at}] has calls of a run that this version cannot take up: begin the conversation anew before this message"
+            ),
             How::Before => write!(
                 f,
                 "messages[{at}] has calls that were returned in another conversation: what stands before it is not what stood there then"

@@ -213,6 +213,13 @@ impl Refusal {
 }
 
 impl Run {
+    /// The output limit of the call under way was lowered, and the trace says so.
+    pub fn note_lowered(&mut self) {
+        if let Some(tokens) = self.rounds.last().and_then(|round| round.lowered) {
+            self.notes.push(format!("the output limit was lowered to {tokens} tokens: the budgets have no room for more").into());
+        }
+    }
+
     /// Whether a tool that may change something was asked.
     pub fn has_written(&self) -> bool {
         let mut calls = self.rounds.iter().flat_map(|round| &round.tool_calls);

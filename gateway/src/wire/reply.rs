@@ -39,18 +39,23 @@ pub enum NoReply {
     Error,
 }
 
+/// A body as the text of an object. What is not read of it goes on all the same, so it has to be text as well.
+///
+/// # Errors
+/// [`NoReply::Garbage`].
+pub(super) fn document(body: &[u8]) -> Result<&str, NoReply> {
+    let text = std::str::from_utf8(body).map_err(|_| NoReply::Garbage)?;
+    // A struct would be read from a list as well.
+    if text.trim_start().starts_with('{') { Ok(text) } else { Err(NoReply::Garbage) }
+}
+
 impl Reply {
     /// Reads a body.
     ///
     /// # Errors
     /// [`NoReply`].
     pub fn parse(body: Bytes) -> Result<Self, NoReply> {
-        // What is not read here goes on all the same, so it has to be text as well.
-        let text = std::str::from_utf8(&body).map_err(|_| NoReply::Garbage)?;
-        // A struct would be read from a list as well.
-        if !text.trim_start().starts_with('{') {
-            return Err(NoReply::Garbage);
-        }
+        let text = document(&body)?;
         let raw: Raw<'_> = match serde_json::from_str(text) {
             Ok(raw) => raw,
             Err(_) => return Self::parse(mend::numbers(text).ok_or(NoReply::Garbage)?.into()),

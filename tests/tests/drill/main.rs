@@ -200,7 +200,7 @@ fn judge(response: &Response, mode: Mode, seen: Seen, about: &str) {
             (429, "upstream_rate_limited")
         }
         Seen::Failed(status, code, _) => (status, code),
-        Seen::NotPlayed => unreachable!(),
+        Seen::NotPlayed => panic!("{about}: a fault that is not played this way was played"),
     };
     assert_eq!(error["code"], code, "{about}: {} {text}", response.status);
     assert!(is_stream || response.status == status, "{about}: {} {text}", response.status);

@@ -89,9 +89,12 @@ impl Clerk {
         let mut next = jobs.blocking_recv();
         while let Some(job) = next.take() {
             match job {
+                // Whoever asked has gone: it waits no longer, and what it would have been told is of no use.
+                Job::Find(_, answer) if answer.is_closed() => {}
+                Job::Keep(_, answer) if answer.is_closed() => {}
                 Job::Find(wanted, answer) => {
                     let found = self.with(|database| database.find_pauses(&wanted));
-                    // Whoever asked may have gone.
+                    // It may have gone meanwhile.
                     let _ = answer.send(found);
                 }
                 Job::Keep(pause, answer) => next = self.keep(pause, answer, jobs),

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::{Bounds, Owner, Pause, Wanted, expired};
+use super::{Bounds, LOOKED_AT, Owner, Pause, Wanted, expired};
 use crate::talk::paused::Kept;
 
 /// The pauses, the oldest first.
@@ -32,12 +32,15 @@ impl Memory {
 
     pub(super) fn find(&self, wanted: &Wanted) -> Vec<Kept> {
         let pauses = self.pauses.lock();
+        let is_here = |kept: &Kept| wanted.places.contains(&kept.place);
         let is_alike = |kept: &Kept| {
             let mut places = wanted.places.iter();
             places.any(|place| place.calls == kept.place.calls || place.before == kept.place.before)
         };
-        let found = pauses.iter().rev().filter(|pause| pause.owner == wanted.owner && pause.at >= wanted.since);
-        found.filter(|pause| is_alike(&pause.kept)).map(|pause| pause.kept.clone()).collect()
+        let own = || pauses.iter().rev().filter(|pause| pause.owner == wanted.owner && pause.at >= wanted.since);
+        let own = || own().map(|pause| &pause.kept);
+        let alike = own().filter(|kept| !is_here(kept) && is_alike(kept));
+        own().filter(|kept| is_here(kept)).chain(alike).take(LOOKED_AT * wanted.places.len()).cloned().collect()
     }
 
     /// The oldest go first: of the same key where it has too many, then of all.

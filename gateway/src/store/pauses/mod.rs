@@ -24,6 +24,10 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// The longest state of one, in bytes.
 pub const LONGEST: usize = 16 * 1024 * 1024;
 
+/// As many are looked at for one place: its own, and the newest of those that are like it. Some providers count their ids, so that all runs of
+/// a key are alike.
+pub(super) const LOOKED_AT: usize = 32;
+
 /// How many there may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
@@ -109,7 +113,7 @@ impl Pauses {
         }
     }
 
-    /// What the owner has at these places, and at places that are like them in the calls or in the conversation; the newest first.
+    /// What the owner has at these places, and the newest at places that are like them in the calls or in the conversation.
     ///
     /// # Errors
     /// The store cannot be read at the moment.

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, Row};
 use super::statements::time;
 use super::{DROPPING, Postgres};
 use crate::store::database::{Trouble, signed};
-use crate::store::pauses::{BOUNDS, Pause, Wanted, expired};
+use crate::store::pauses::{BOUNDS, LOOKED_AT, Pause, Wanted, expired};
 use crate::talk::paused::{Digest, Kept, Place};
 
 /// Writes a pause where there is none, or the same, or one that waits no longer.
@@ -27,7 +27,8 @@ static KEEP: LazyLock<String> = LazyLock::new(|| {
 static FIND: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT calls, conversation, state FROM pauses WHERE key = $1 AND end_user = $2 \
-         AND (calls = ANY($3) OR conversation = ANY($4)) AND at >= {} ORDER BY at DESC",
+         AND (calls = ANY($3) OR conversation = ANY($4)) AND at >= {} \
+         ORDER BY (calls, conversation) IN (SELECT * FROM unnest($3::bytea[], $4::bytea[])) DESC, at DESC LIMIT $6",
         time("$5::bigint"),
     )
 });
@@ -105,7 +106,8 @@ async fn find(connection: &mut PgConnection, wanted: &Wanted) -> sqlx::Result<Ve
         .bind(&wanted.owner.user)
         .bind(digests(|place| &place.calls))
         .bind(digests(|place| &place.before))
-        .bind(wanted.since.as_microsecond());
+        .bind(wanted.since.as_microsecond())
+        .bind(signed((LOOKED_AT * wanted.places.len()) as u64));
     query.fetch_all(connection).await
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use ring::digest::{SHA256, digest};
 
 use super::line::Line;
+use crate::provider::ids::hex;
 use crate::store::database::Numbered;
 
 /// How long the file is, in bytes.
@@ -174,8 +175,7 @@ fn remove(path: &Path) {
 
 fn head_of(pass: u32, body: &[u8]) -> String {
     let digest = digest(&SHA256, body);
-    let digits: String = digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("rows {pass:08x} {:08x} {digits}\n", body.len())
+    format!("rows {pass:08x} {:08x} {}\n", body.len(), hex(&digest.as_ref()[..8]))
 }
 
 /// The rows of the frames of one pass.

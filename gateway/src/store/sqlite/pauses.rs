@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
 use crate::store::database::{Trouble, signed};
-use crate::store::pauses::{BOUNDS, Pause, Wanted, expired};
+use crate::store::pauses::{BOUNDS, LOOKED_AT, Pause, Wanted, expired};
 use crate::talk::paused::{Kept, Place};
 
 /// Writes a pause where there is none, or the same, or one that waits no longer.
@@ -15,7 +15,8 @@ const KEEP: &str = "INSERT INTO pauses VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
                     WHERE content = excluded.content OR at < ?9";
 
 const FIND: &str = "SELECT calls, conversation, state FROM pauses \
-                    WHERE key = ?1 AND end_user = ?2 AND (calls = ?3 OR conversation = ?4) AND at >= ?5 ORDER BY at DESC";
+                    WHERE key = ?1 AND end_user = ?2 AND (calls = ?3 OR conversation = ?4) AND at >= ?5 \
+                    ORDER BY calls = ?3 AND conversation = ?4 DESC, at DESC LIMIT ?6";
 
 /// Drops the oldest of a key, all but so many.
 const BOUND_KEY: &str =
@@ -35,7 +36,8 @@ impl Sqlite {
         let mut found: Vec<Kept> = Vec::new();
         for place in &wanted.places {
             let (owner, since) = (&wanted.owner, wanted.since.as_microsecond());
-            let rows = statement.query_map(params![owner.key, owner.user, place.calls, place.before, since], kept)?;
+            let rows = statement
+                .query_map(params![owner.key, owner.user, place.calls, place.before, since, signed(LOOKED_AT as u64)], kept)?;
             for row in rows {
                 let kept = row?;
                 if found.iter().all(|other| other.place != kept.place) {

@@ -7,7 +7,7 @@ use toolgate_config::store::StoreUrl;
 
 use super::house::{Folder, ledger, run};
 use crate::store::database::Writing;
-use crate::store::pauses::{Owner, Pause, Pauses, expired};
+use crate::store::pauses::{LOOKED_AT, Owner, Pause, Pauses, expired};
 use crate::talk::paused::{Kept, Place};
 
 fn owner(key: &str, user: &str) -> Owner {
@@ -94,6 +94,23 @@ async fn a_place_is_taken_by_others_and_not_by_itself(url: StoreUrl) {
     .await;
 }
 
+async fn of_many_that_are_alike_its_own_is_found_and_the_newest(url: StoreUrl) {
+    with(url, async |pauses| {
+        let begin = Timestamp::now() - SignedDuration::from_mins(1);
+        let many = u8::try_from(LOOKED_AT + 8).unwrap();
+        for before in 0..many {
+            let at = begin + SignedDuration::from_secs(i64::from(before));
+            assert!(pauses.keep(Pause { at, ..pause(1, before, 7) }).await.unwrap());
+        }
+        let seen = found(&pauses, owner("shop", ""), &[place(1, 0)]).await;
+        let newest = (0..many).rev().take(LOOKED_AT - 1).map(|before| format!("1 {before} 7"));
+        let expected: Vec<String> = std::iter::once("1 0 7".to_owned()).chain(newest).collect();
+        assert_eq!(seen, expected);
+        pauses.close().await;
+    })
+    .await;
+}
+
 async fn an_hour_later_it_is_gone(url: StoreUrl) {
     with(url.clone(), async |pauses| {
         let old = Timestamp::now() - SignedDuration::from_secs(59 * 60);
@@ -153,9 +170,10 @@ async fn a_key_that_keeps_too_many_loses_its_oldest(url: StoreUrl) {
         for kept in futures_util::future::join_all(all).await {
             assert!(kept.unwrap());
         }
-        let left = pauses.find(owner("shop", ""), vec![place(8, 7)], Timestamp::now()).await.unwrap();
-        assert_eq!(left.len(), 1000);
-        assert_eq!(left.last().map(|kept| kept.place.calls[..2].to_vec()), Some(vec![0, 3]));
+        let places = (0..1003_u16).map(|number| numbered(at, number).kept.place);
+        let mut left: Vec<_> = pauses.find(owner("shop", ""), places.clone().collect(), Timestamp::now()).await.unwrap();
+        left.sort_by_key(|kept| kept.place);
+        assert_eq!(left.iter().map(|kept| kept.place).collect::<Vec<_>>(), places.skip(3).collect::<Vec<_>>());
         assert!(pauses.keep(Pause { owner: owner("other", ""), ..pause(1, 1, 1) }).await.unwrap());
         pauses.close().await;
     })
@@ -195,6 +213,7 @@ wherever!(
     a_key_that_keeps_too_many_loses_its_oldest,
     a_place_is_taken_by_others_and_not_by_itself,
     an_hour_later_it_is_gone,
+    of_many_that_are_alike_its_own_is_found_and_the_newest,
     what_is_kept_is_found_by_its_owner_alone,
     what_was_kept_is_there_after_a_restart,
 );

@@ -187,3 +187,19 @@ fn ids_that_nobody_gives_twice() {
         assert_eq!(is_made_at_random(id, "get_weather2025"), expected, "{id}");
     }
 }
+
+#[test]
+fn what_another_version_hid_is_never_taken_for_nothing() {
+    let before = json!([{ "role": "user", "content": "go" }]);
+    let other = json!([{ "role": "user", "content": "stop" }]);
+    for (id, ids_agree) in [("u1", true), (RANDOM, true), ("other", false)] {
+        let kept = kept(&before, &run(&[("c1", "lookup", "{}"), (if ids_agree { id } else { "u1" }, "ui", "{}")]));
+        for state in ["", "{}", r#"{"talk":{},"class":"secret"}"#] {
+            let kept = [Kept { state: Some(state.to_owned()), ..kept.clone() }];
+            for before in [&before, &other] {
+                let seen = taken_for(&returns(before, &[(id, "{}")]), &kept);
+                assert_eq!(seen.contains("that this version cannot take up"), ids_agree, "{id} {state}: {seen}");
+            }
+        }
+    }
+}

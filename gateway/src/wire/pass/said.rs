@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::request::length;
 use crate::wire::mend;
 use crate::wire::object::{self, Edit, Patches, member_around, place, range_of, text_at};
-use crate::wire::reply::NoReply;
+use crate::wire::reply::{NoReply, document};
 use crate::wire::usage::Usage;
 
 /// A document, and where in it the things stand that matter here.
@@ -69,11 +69,7 @@ impl Said {
     /// # Errors
     /// [`NoReply`].
     pub fn parse(body: Bytes) -> Result<Self, NoReply> {
-        let text = std::str::from_utf8(&body).map_err(|_| NoReply::Garbage)?;
-        // A struct would be read from a list as well.
-        if !text.trim_start().starts_with('{') {
-            return Err(NoReply::Garbage);
-        }
+        let text = document(&body)?;
         let raw: Raw<'_> = match serde_json::from_str(text) {
             Ok(raw) => raw,
             Err(_) => return Self::parse(mend::numbers(text).ok_or(NoReply::Garbage)?.into()),
