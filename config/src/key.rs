@@ -33,7 +33,7 @@ pub struct Key {
 
 /// The keys of the file, by the hash of their secret and by name. Looking one up by its hash tells an attacker nothing by its timing:
 /// what is compared is the digest of what was guessed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keys {
     by_hash: HashMap<KeyHash, Arc<Key>>,
     by_name: HashMap<KeyName, Arc<Key>>,

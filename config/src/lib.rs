@@ -11,6 +11,7 @@ pub mod class;
 pub mod group;
 pub mod key;
 pub mod limit;
+pub mod mcp;
 pub mod model;
 pub mod money;
 pub mod names;
@@ -18,6 +19,7 @@ pub mod place;
 pub mod price;
 pub mod provider;
 pub mod raw;
+pub mod redaction;
 pub mod schema;
 pub mod secret;
 pub mod server;
@@ -32,15 +34,17 @@ use std::sync::Arc;
 use crate::group::Group;
 use crate::key::Keys;
 use crate::limit::Limits;
+use crate::mcp::McpServer;
 use crate::model::{Model, Models};
 use crate::names::{GroupName, ModelName, ProviderName};
 use crate::provider::Provider;
+use crate::redaction::Redaction;
 use crate::server::{Auth, Enforcement, Server, Telemetry};
 use crate::store::Store;
-use crate::tool::Tools;
+use crate::tool::{Tool, Tools, Work};
 
 /// One configuration file, checked: every name in it exists, every default is filled in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Listeners, bounds and time limits of the process.
     pub server: Server,
@@ -56,10 +60,14 @@ pub struct Config {
     pub limits: Limits,
     /// Families of tools that are switched and judged together.
     pub groups: BTreeMap<GroupName, Arc<Group>>,
-    /// Every tool that a run could be offered, in the order of the file.
+    /// Every tool that a run could be offered: those of the file in its order, then those that were found at its MCP servers.
     pub tools: Tools,
+    /// The servers that offer tools of their own, in the order of the file.
+    pub mcp_servers: Vec<Arc<McpServer>>,
     /// Whether the trust-zone rule refuses or only observes.
     pub enforcement: Enforcement,
+    /// What is taken out of tool results and answers.
+    pub redaction: Redaction,
     /// Where what must not be lost is kept.
     pub store: Store,
     /// Logs.
@@ -72,6 +80,12 @@ impl Config {
     /// The model that a caller's `model` means: the one of that name, else what `"*"` stands for under that name.
     pub fn model(&self, name: &str) -> Option<Arc<Model>> {
         self.models.find(name)
+    }
+
+    /// The same configuration with these tools in it, in the place of all that were found at MCP servers before.
+    pub fn with_found(&self, found: Vec<Tool>) -> Self {
+        let of_the_file = self.tools.iter().filter(|tool| !matches!(tool.work, Work::Mcp(_))).map(Arc::clone);
+        Self { tools: of_the_file.chain(found.into_iter().map(Arc::new)).collect(), ..self.clone() }
     }
 
     /// The models that the fallbacks of `model` name, in order. `check` has seen to it that they exist.

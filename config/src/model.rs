@@ -66,7 +66,7 @@ impl Model {
 pub const CONTEXT_WINDOW: u32 = 8192;
 
 /// The models of the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Models {
     /// Those with a name of their own.
     pub named: BTreeMap<ModelName, Arc<Model>>,

@@ -51,6 +51,8 @@ names! {
     ToolName,
     /// A family of tools (`groups:`).
     GroupName,
+    /// A server of tools (`mcp_servers:`).
+    ServerName,
     /// A caller (`keys:`); the label that metrics carry.
     KeyName,
     /// A right that a key holds and a tool asks for.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::address::Origin;
 use crate::class::DataClass;
 use crate::group::Group;
+use crate::mcp::McpServer;
 use crate::money::NanoUsd;
 use crate::names::{Scope, ToolName};
 use crate::schema::Schema;
@@ -23,6 +24,8 @@ pub struct Tool {
     pub description: String,
     /// What the model must send.
     pub parameters: Schema,
+    /// The section of the file that it comes from.
+    pub source: Source,
     /// How it is done.
     pub work: Work,
     /// What running it does to the world.
@@ -45,22 +48,63 @@ pub struct Tool {
     pub max_result: usize,
     /// What a call costs; `None`: nothing.
     pub price: Option<NanoUsd>,
+    /// How long the same call of the same caller is answered from memory; `None`: each is run.
+    pub cache: Option<Duration>,
+    /// Whether what it returns is redacted.
+    pub redacted: bool,
+    /// Whether what a model reads of it is what the operator knows.
+    pub definition: Definition,
 }
 
-impl Tool {
-    /// The source as `toolgate tools` prints it.
-    pub fn source(&self) -> &'static str {
-        match self.work {
-            Work::Http(_) => "tools",
+/// The section of the file that a tool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `tools:`.
+    Tools,
+    /// `mcp_servers:`.
+    Mcp,
+    /// `openapi:`.
+    OpenApi,
+}
+
+impl Source {
+    /// The section's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Mcp => "mcp_servers",
+            Self::OpenApi => "openapi",
         }
     }
 }
 
-/// Where a tool comes from, and so how it is run.
+/// Whether what a model reads of a tool is what the operator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// The operator wrote it.
+    Declared,
+    /// A server says it, and said it so when it was first seen, or the operator has accepted it since.
+    Pinned,
+    /// A server says it, and said something else when it was first seen.
+    Changed,
+}
+
+/// How a tool is run.
 #[derive(Debug)]
 pub enum Work {
-    /// `tools:` with `http:`.
+    /// An HTTP request.
     Http(HttpWork),
+    /// A call of an MCP server.
+    Mcp(McpWork),
+}
+
+/// A call of an MCP server's tool.
+#[derive(Clone, Debug)]
+pub struct McpWork {
+    /// Whose tool it is.
+    pub server: Arc<McpServer>,
+    /// What the server itself calls it.
+    pub tool: String,
 }
 
 /// What running a tool does to the world.
@@ -157,7 +201,7 @@ pub enum Errors {
 }
 
 /// The tools of the file: in their order, and by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tools {
     all: Vec<Arc<Tool>>,
     by_name: HashMap<ToolName, usize>,
@@ -187,7 +231,13 @@ impl Tools {
 
 impl FromIterator<Tool> for Tools {
     fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Self {
-        let all: Vec<_> = tools.into_iter().map(Arc::new).collect();
+        tools.into_iter().map(Arc::new).collect()
+    }
+}
+
+impl FromIterator<Arc<Tool>> for Tools {
+    fn from_iter<I: IntoIterator<Item = Arc<Tool>>>(tools: I) -> Self {
+        let all: Vec<_> = tools.into_iter().collect();
         let by_name = all.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
         Self { all, by_name }
     }

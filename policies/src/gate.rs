@@ -10,7 +10,7 @@ use toolgate_config::model::Model;
 use toolgate_config::names::ProviderName;
 use toolgate_config::secret::Secret;
 use toolgate_config::server::{Auth, Enforcement};
-use toolgate_config::tool::Tool;
+use toolgate_config::tool::{Definition, Tool};
 
 use crate::counters::Hold;
 use crate::facts::{Caller, RunFacts};
@@ -121,11 +121,13 @@ pub enum Reason {
     Flow,
     /// A person would have to agree first.
     RequiresApproval,
+    /// Its server says something else of it than when it was first seen, and the operator has not accepted that.
+    DefinitionChanged,
 }
 
 impl Reason {
     /// Every reason, in the order of reporting.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NotRegistered,
         Self::ToolDisabled,
         Self::GroupDisabled,
@@ -137,6 +139,7 @@ impl Reason {
         Self::TrustZone,
         Self::Flow,
         Self::RequiresApproval,
+        Self::DefinitionChanged,
     ];
 
     /// The word of traces, logs and metrics.
@@ -153,6 +156,7 @@ impl Reason {
             Self::TrustZone => "trust_zone",
             Self::Flow => "flow",
             Self::RequiresApproval => "requires_approval",
+            Self::DefinitionChanged => "definition_changed",
         }
     }
 }
@@ -210,6 +214,7 @@ pub fn judge(config: &Config, run: &RunFacts, tool: &Tool) -> Verdict {
         (R::TrustZone, zone_broken && !observe),
         (R::Flow, !zone::permits(tool.group.trust_zone, run.mark)),
         (R::RequiresApproval, tool.requires_approval),
+        (R::DefinitionChanged, tool.definition == Definition::Changed),
     ];
     match rules.into_iter().find(|(_, broken)| *broken) {
         Some((reason, _)) => Verdict::Deny(reason),

@@ -154,6 +154,7 @@ impl Toolbox {
                 Ok(()) => http::run(&self.net, tool, work, arguments, due).await,
                 Err(refusal) => refused(call, refusal),
             },
+            Work::Mcp(_) => Output::said(Outcome::Error, &Said::Failed, &call.name),
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::raw::shape::Shape;
 use crate::raw::text::Surroundings;
 use crate::raw::yaml::{self, Spot};
 use crate::raw::{At, File, Given, Text, advice};
+use crate::redaction::Redaction;
 use crate::server::Telemetry;
 
 /// A configuration file and what it may refer to.
@@ -102,6 +103,8 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         keys,
         groups,
         tools,
+        mcp_servers: Vec::new(),
+        redaction: Redaction::default(),
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
         limits: limits?,
         store: store?,

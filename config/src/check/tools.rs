@@ -13,7 +13,7 @@ use crate::names::{GroupName, ToolName};
 use crate::place::Faults;
 use crate::raw::{self, At, File, Text};
 use crate::schema::Schema;
-use crate::tool::{Effect, HttpMethod, Tool, Tools, Work};
+use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Tools, Work};
 
 type Groups = BTreeMap<GroupName, Arc<Group>>;
 
@@ -39,6 +39,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         name: name?,
         description: raw.description.value()?.whole().into_owned(),
         parameters: parameters?,
+        source: Source::Tools,
         work: Work::Http(work),
         effect,
         enabled: raw.enabled.or(!writes)?,
@@ -50,6 +51,9 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         timeout: *raw.timeout.value()?,
         max_result: raw.max_result.value()?.0,
         price: raw.price.optional()?.map(|at| at.value.0).filter(|price| price.0 > 0),
+        cache: None,
+        redacted: true,
+        definition: Definition::Declared,
         group,
     })
 }

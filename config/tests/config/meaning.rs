@@ -132,7 +132,7 @@ fn tool(lines: &str, check: impl FnOnce(&Tool, &HttpWork)) {
     );
     let config = accepted(&text);
     let tool = config.tools.find("t").unwrap();
-    let Work::Http(work) = &tool.work;
+    let Work::Http(work) = &tool.work else { panic!("{tool:?}") };
     check(tool, work);
 }
 

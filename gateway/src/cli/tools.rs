@@ -112,7 +112,7 @@ fn row(run: &RunFacts, tool: &Tool, verdict: Verdict) -> Row {
         key: run.caller.label().to_owned(),
         tool: tool.name.to_string(),
         group: tool.group.name.to_string(),
-        source: tool.source(),
+        source: tool.source.as_str(),
         effect: tool.effect.as_str(),
         data_class: tool.data_class.as_str(),
         verdict: if verdict.allows() { "allow" } else { "deny" },

@@ -1,0 +1,96 @@
+//! `mcp_servers:`: where tools come from that somebody else defines, and what the operator says of them. What such a server offers is known
+//! only at run time: the gateway asks it, and puts what it found into force as tools like any other.
+
+use std::time::Duration;
+
+use crate::address::BaseUrl;
+use crate::class::DataClass;
+use crate::group::Group;
+use crate::money::NanoUsd;
+use crate::names::{Scope, ServerName};
+use crate::secret::Secret;
+use crate::tool::Effect;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// An MCP server, as the operator describes it.
+#[derive(Debug)]
+pub struct McpServer {
+    /// Its name in the file; its tools are offered as `server__tool`.
+    pub name: ServerName,
+    /// How it is reached.
+    pub reach: Reach,
+    /// The family of its tools.
+    pub group: Arc<Group>,
+    /// For a call or a listing, from its start to its last byte.
+    pub timeout: Duration,
+    /// What holds for its tools, where the file says nothing of one.
+    pub rule: ToolRule,
+    /// Which of its tools may be had, by the server's own names, and what holds for each; `None`: all that it lists, by `rule`.
+    pub only: Option<Vec<(String, ToolRule)>>,
+}
+
+impl McpServer {
+    /// Whether the session of one can serve the other: what is judged of its tools may differ.
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        self.name == other.name && self.reach == other.reach && self.timeout == other.timeout
+    }
+
+    /// What holds for its tool of this name; `None`: the operator does not want it.
+    pub fn rule_of(&self, tool: &str) -> Option<&ToolRule> {
+        match &self.only {
+            None => Some(&self.rule),
+            Some(only) => only.iter().find(|(name, _)| name == tool).map(|(_, rule)| rule),
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// A process of our own, spoken to over its standard input and output.
+    Stdio {
+        /// The program: a path, or a name that is looked for in `PATH`.
+        command: String,
+        /// Its arguments.
+        args: Vec<Secret>,
+        /// Its environment, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.
+        env: Vec<(String, Secret)>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint.
+        url: BaseUrl,
+        /// What is sent along: names in lower case, and their values.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+/// What the operator says of a tool that a server offers. The server's own hints are believed by nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRule {
+    /// Switched on.
+    pub enabled: bool,
+    /// What running it does to the world. Default: a write that may not be done twice.
+    pub effect: Effect,
+    /// Only for admins.
+    pub requires_admin: bool,
+    /// The rights that a caller must have, all of them.
+    pub scopes: BTreeSet<Scope>,
+    /// A person must agree first. Default: true.
+    pub requires_approval: bool,
+    /// How sensitive what it returns is.
+    pub data_class: DataClass,
+    /// Whether what it returns is about people.
+    pub personal: bool,
+    /// From its start to its last byte.
+    pub timeout: Duration,
+    /// The longest text that the model gets, in bytes.
+    pub max_result: usize,
+    /// How long the same call of the same caller is answered from memory; only where it is read-only.
+    pub cache: Option<Duration>,
+    /// What a call costs; `None`: nothing.
+    pub price: Option<NanoUsd>,
+    /// Whether what it returns is redacted.
+    pub redacted: bool,
+}
