@@ -1,6 +1,8 @@
 //! `mcp_servers:`: where tools come from that somebody else defines, and what the operator says of them. What such a server offers is known
 //! only at run time: the gateway asks it, and puts what it found into force as tools like any other.
 
+pub mod naming;
+
 use std::time::Duration;
 
 use crate::address::BaseUrl;
@@ -59,7 +61,7 @@ pub enum Reach {
     },
     /// Streamable HTTP.
     Http {
-        /// The endpoint.
+        /// The endpoint. Its path is as it is written, a slash at its end and a query included.
         url: BaseUrl,
         /// What is sent along: names in lower case, and their values.
         headers: Vec<(String, Secret)>,

@@ -56,10 +56,17 @@ fn zone_named_where_needed(name: &str, raw: &raw::Group, file: &File, faults: &m
     let of_group = |tool: &&At<raw::Tool>| tool.value.group.value().is_some_and(|group| group.whole() == name);
     let tools = file.tools.value().into_iter().flatten().filter(of_group);
     let group = (raw.data_class.value().copied(), raw.personal.value().is_some_and(|personal| *personal));
-    let of_tools = tools.map(|tool| {
-        let class = tool.value.data_class.value().copied().or(group.0);
-        (class, tool.value.personal.value().copied().unwrap_or(group.1))
+    let of_tools = tools.map(|tool| (&tool.value.data_class, &tool.value.personal));
+    let servers = file.mcp_servers.value().into_iter().flat_map(|named| &named.0).map(|(_, server)| server);
+    let servers = servers.filter(|server| server.group.value().is_some_and(|group| group.whole() == name));
+    let of_servers = servers.flat_map(|server| {
+        let of_tools = server.tools.value().into_iter().flatten().filter_map(|tool| tool.value.with.as_ref());
+        let of_tools = of_tools.map(|tool| (&tool.data_class, &tool.personal));
+        std::iter::once((&server.data_class, &server.personal)).chain(of_tools)
     });
+    let of_tools = of_tools
+        .chain(of_servers)
+        .map(|(class, personal)| (class.value().copied().or(group.0), personal.value().copied().unwrap_or(group.1)));
     if let Some((class, personal)) =
         std::iter::once(group).chain(of_tools).find(|(class, personal)| !fits_everywhere(*class, *personal))
     {

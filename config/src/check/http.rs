@@ -39,15 +39,19 @@ fn url(raw: &raw::Http, parameters: Option<&Schema>, reach: Option<&Reach<'_>>, 
     for holes in std::iter::once(&url.path).chain(url.query.iter().map(|(_, value)| value)) {
         parameters_exist(holes, parameters, place, faults);
     }
-    // An address from the environment is not printed.
-    let shown = if value.is_literal() { url.origin.address.to_string() } else { "the address".to_owned() };
+    let shown = shown(value, &url.origin.address);
     if let Some(why) = reach.and_then(|reach| out_of_reach(&url.origin.address, &shown, reach)) {
         faults.add(place, why);
     }
     Some(url)
 }
 
-fn out_of_reach(address: &HostPort, shown: &str, Reach { group, written }: &Reach<'_>) -> Option<String> {
+/// An address as a fault names it; one from the environment is not printed.
+pub(super) fn shown(written: &raw::Text, address: &HostPort) -> String {
+    if written.is_literal() { address.to_string() } else { "the address".to_owned() }
+}
+
+pub(super) fn out_of_reach(address: &HostPort, shown: &str, Reach { group, written }: &Reach<'_>) -> Option<String> {
     let name = &group.name;
     if group.egress.is_empty() {
         return Some(format!("the group `{name}` has no `egress`, so that its tools reach nobody; this one needs {shown}"));
@@ -90,7 +94,7 @@ fn headers(raw: &raw::Http, parameters: Option<&Schema>, faults: &mut Faults) ->
     named.iter().map(read).collect::<Vec<_>>().into_iter().collect()
 }
 
-fn is_illegal(c: char) -> bool {
+pub(super) fn is_illegal(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
@@ -109,7 +113,7 @@ const NOT_HEADERS: [&str; 11] = [
     "expect",
 ];
 
-fn header_name(written: &str) -> Result<String, String> {
+pub(super) fn header_name(written: &str) -> Result<String, String> {
     let name = written.to_ascii_lowercase();
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {

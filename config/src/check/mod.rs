@@ -6,6 +6,7 @@ mod groups;
 mod http;
 mod keys;
 mod limits;
+mod mcp;
 mod models;
 mod prices;
 mod providers;
@@ -87,6 +88,7 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     let providers = providers::providers(file, faults);
     let groups = groups::groups(file, faults);
     let tools = tools::tools(file, &groups, faults);
+    let mcp_servers = mcp::servers(file, &groups, folder, faults);
     let models = models::models(file, &providers, server.as_ref().map(|server| server.request_timeout), faults);
     let keys = keys::keys(file, faults);
     let limits = file.limits.value().and_then(|raw| limits::limits(&raw.budgets, &raw.rate, Users::OfKeysOnly, faults));
@@ -103,7 +105,7 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         keys,
         groups,
         tools,
-        mcp_servers: Vec::new(),
+        mcp_servers,
         redaction: Redaction::default(),
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
         limits: limits?,

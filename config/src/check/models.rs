@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::declared;
 use super::limits::{Users, limits};
+use super::mcp::Found;
 use super::prices::price;
 use crate::model::{Caps, Grant, Model, Models, StreamHold};
 use crate::names::{GroupName, ModelName, ProviderName, ToolName};
@@ -104,13 +105,16 @@ pub(super) fn names<T>(named: &Given<raw::Named<T>>) -> impl Iterator<Item = &st
 
 /// A grant; names that do not exist are reported.
 pub(super) fn grant(groups: &Given<Vec<At<Text>>>, tools: &Given<Vec<At<Text>>>, file: &File, faults: &mut Faults) -> Grant {
-    let known: Vec<_> =
-        file.tools.value().into_iter().flatten().filter_map(|tool| tool.value.name.value()).map(Text::whole).collect();
+    let found = Found::of(file);
+    let known = file.tools.value().into_iter().flatten().filter_map(|tool| tool.value.name.value()).map(Text::whole);
+    let known: Vec<_> = known.chain(found.names()).collect();
     let groups = groups.value().into_iter().flatten();
     let groups = groups.filter_map(|group| declared(group, "group", names(&file.groups), faults)).map(GroupName::new).collect();
-    let tools = tools.value().into_iter().flatten();
-    let names =
-        tools.filter_map(|tool| declared(tool, "tool", known.iter().map(AsRef::as_ref), faults)).map(ToolName::new).collect();
+    let mut name = |tool: &At<Text>| match tool.value.whole() {
+        name if found.may_have(&name) => Some(name.into_owned()),
+        _ => declared(tool, "tool", known.iter().map(AsRef::as_ref), faults),
+    };
+    let names = tools.value().into_iter().flatten().filter_map(&mut name).map(ToolName::new).collect();
     Grant { groups, names }
 }
 

@@ -10,8 +10,8 @@ use super::{declared, http, scopes, unique};
 use crate::class::DataClass;
 use crate::group::Group;
 use crate::names::{GroupName, ToolName};
-use crate::place::Faults;
-use crate::raw::{self, At, File, Text};
+use crate::place::{Faults, Place};
+use crate::raw::{self, At, File, Given, Text};
 use crate::schema::Schema;
 use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Tools, Work};
 
@@ -29,7 +29,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
     let group_name = raw.group.get().and_then(|group| declared(group, "group", names(&file.groups), faults));
     let group = group_name.as_deref().and_then(|name| groups.get(name));
     let parameters = parameters(raw, faults);
-    let data_class = data_class(raw, group, faults);
+    let data_class = class_of(&raw.data_class, &raw.place, group, faults);
     let reach = group.map(|group| http::Reach { group, written: written_egress(group.name.as_str(), file) });
     let work = raw.http.value().and_then(|http| http::work(http, parameters.as_ref(), reach.as_ref(), faults))?;
     let effect = raw.effect.or(default_effect(work.method))?;
@@ -58,7 +58,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
     })
 }
 
-fn written_egress<'a>(group: &str, file: &'a File) -> Vec<&'a str> {
+pub(super) fn written_egress<'a>(group: &str, file: &'a File) -> Vec<&'a str> {
     let groups = file.groups.value().into_iter().flat_map(|named| &named.0);
     let egress = groups.filter(|(name, _)| name.value == group).filter_map(|(_, raw)| raw.egress.value());
     egress.flat_map(|egress| &egress.0).filter_map(|entry| entry.value.address()).map(|at| at.written.as_str()).collect()
@@ -82,15 +82,20 @@ const fn default_effect(method: HttpMethod) -> Effect {
 }
 
 /// The tool's own class, else its group's. A group that does not exist is reported already.
-fn data_class(raw: &raw::Tool, group: Option<&Arc<Group>>, faults: &mut Faults) -> Option<DataClass> {
-    if let Some(own) = raw.data_class.optional()? {
+pub(super) fn class_of(
+    own: &Given<DataClass>,
+    place: &Place,
+    group: Option<&Arc<Group>>,
+    faults: &mut Faults,
+) -> Option<DataClass> {
+    if let Some(own) = own.optional()? {
         return Some(own.value);
     }
     let group = group?;
     if group.data_class.is_none() {
         let words: Vec<_> = DataClass::ALL.iter().map(|class| class.as_str()).collect();
         let message = format!("no `data_class`, neither here nor in the group `{}`; allowed: {}", group.name, words.join(", "));
-        faults.add(&raw.place, message);
+        faults.add(place, message);
     }
     group.data_class
 }

@@ -34,6 +34,21 @@ const FRAGMENT: &str = "the URL of a tool has no fragment";
 
 const WHERE_TO: &str = "scheme, host and port hold no parameter: where a request goes is not the model's business";
 
+/// Takes a URL without holes apart: its origin, and the rest as it is written.
+///
+/// # Errors
+/// What is wrong with it, without any of its text.
+pub(super) fn whole(text: &str) -> Result<(Origin, &str), String> {
+    let (front, rest) = text.split_at(end_of_origin(text).unwrap_or(text.len()));
+    if rest.contains('#') {
+        return Err(FRAGMENT.to_owned());
+    }
+    if rest.contains(|c: char| !c.is_ascii_graphic()) {
+        return Err("its path holds characters that must be percent-encoded".to_owned());
+    }
+    Ok((origin(front)?, rest))
+}
+
 /// Takes scheme, host and port off the front. The rest begins with a slash.
 fn split_origin(bits: Vec<Bit>) -> Result<(Origin, Vec<Bit>), String> {
     let mut front = String::new();

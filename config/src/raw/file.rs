@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::raw::keys::Key;
+use crate::raw::mcp::McpServer;
 use crate::raw::models::{Model, Provider};
 use crate::raw::money::Limits;
 use crate::raw::section::{At, section};
@@ -31,8 +32,8 @@ section! {
         groups: Named<Group> = "{}",
         /// Functions that the gateway can run.
         tools: Vec<At<Tool>> = "[]",
-        /// Tools of MCP servers.
-        mcp_servers: Later,
+        /// Servers of tools that are found at run time, by name. A tool is offered as `server__tool`.
+        mcp_servers: Named<McpServer> = "{}",
         /// Tools made from OpenAPI descriptions.
         openapi: Later,
         /// Packs of tools that come with the gateway.

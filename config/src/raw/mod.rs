@@ -1,9 +1,10 @@
 //! The file as it is written: YAML with places (`yaml`, `numeral`), strings filled in (`text`), one table of keys a section (`file`,
-//! `models`, `keys`, `money`, `tools`, `store`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
+//! `models`, `keys`, `money`, `tools`, `mcp`, `store`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
 //! how it is read, what is refused, and the JSON Schema. What values mean together is the business of `check`.
 
 pub(crate) mod file;
 pub(crate) mod keys;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod money;
 pub(crate) mod numeral;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 
 pub(crate) use file::{File, Server, Tls};
 pub(crate) use keys::Key;
+pub(crate) use mcp::McpServer;
 pub(crate) use models::{Model, ModelTools, Provider};
 pub(crate) use money::{Budget, Price, Prices, Rate, Rates};
 pub(crate) use section::{At, Given};

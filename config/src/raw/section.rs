@@ -24,7 +24,7 @@ macro_rules! section {
         impl $name {
             const ROWS: &'static [$crate::raw::section::Row] = &[$(
                 $crate::raw::section::Row {
-                    name: stringify!($key),
+                    name: $crate::raw::section::plain(stringify!($key)),
                     about: concat!($($text),+),
                     rule: $crate::raw::section::rule!($($rule)?),
                     supported: <$type as $crate::raw::shape::Shape>::SUPPORTED,
@@ -40,7 +40,7 @@ macro_rules! section {
                 faults: &mut $crate::place::Faults,
             ) -> Option<Self> {
                 let fields = $crate::raw::section::Fields::of(node, place, Self::ROWS, faults)?;
-                Some(Self { $($key: fields.read(stringify!($key), faults),)+ place: place.clone() })
+                Some(Self { $($key: fields.read($crate::raw::section::plain(stringify!($key)), faults),)+ place: place.clone() })
             }
 
             fn schema() -> serde_json::Value {
@@ -74,6 +74,14 @@ macro_rules! rule {
 }
 
 pub(crate) use {rule, section};
+
+/// The name of a key that Rust has another use for: `r#type` is `type` in the file.
+pub(crate) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
 
 /// A row of a table: all that is known of a key.
 pub(crate) struct Row {

@@ -6,6 +6,7 @@ use crate::class::{DataClass, TrustZone};
 use crate::limit::Per;
 use crate::place::{Faults, Place};
 use crate::provider::ProviderKind;
+use crate::raw::mcp::Transport;
 use crate::raw::nearest;
 use crate::raw::shape::{Shape, or_filled, wrong};
 use crate::raw::text::Text;
@@ -144,6 +145,14 @@ words! {
     Redact {
         "default" => Some(Self::Default),
         "off" => None,
+    }
+    Transport {
+        "stdio" => Some(Self::Stdio),
+        "http" => Some(Self::Http),
+        "streamable-http" => Some(Self::Http),
+        "streamable_http" => Some(Self::Http),
+        "streamableHttp" => Some(Self::Http),
+        "sse" => None,
     }
     NoEgress {
         "none" => Some(Self::None),

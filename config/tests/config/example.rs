@@ -14,8 +14,8 @@ fn the_example_loads() {
     let config = read(&Source { path: Path::new(PATH), text: &text, env: &|name| Some(format!("value-of-{name}")) });
     let config =
         config.unwrap_or_else(|faults| panic!("{}", faults.iter().map(|fault| format!("{fault}\n")).collect::<String>()));
-    assert_eq!((config.providers.len(), config.models.named.len(), config.groups.len(), config.tools.len()), (2, 2, 2, 3));
-    assert!(config.models.any.is_some() && config.watched.is_empty());
+    assert_eq!((config.providers.len(), config.models.named.len(), config.groups.len(), config.tools.len()), (2, 2, 3, 3));
+    assert!(config.models.any.is_some() && config.watched.is_empty() && config.mcp_servers.len() == 2);
 }
 
 #[test]
@@ -59,7 +59,8 @@ fn the_example_is_valid_by_the_schema_and_later_or_unknown_keys_are_not() {
         .collect();
     assert_eq!(faults, Vec::<String>::new());
     for text in [
-        "mcp_servers: {}",
+        "mcp_servers: { a: { command: x } }",
+        "mcp_servers: { a: { command: x, group: g, tools: [ { b: {}, c: {} } ] } }",
         "sever: {}",
         "server: { max_concurrent: 0 }",
         "auth: key",

@@ -5,6 +5,7 @@
 mod example;
 mod faults_of_form;
 mod faults_of_keys;
+mod faults_of_mcp;
 mod faults_of_models;
 mod faults_of_money;
 mod faults_of_prices;
@@ -12,6 +13,7 @@ mod faults_of_server;
 mod faults_of_store;
 mod faults_of_tools;
 mod meaning;
+mod meaning_of_mcp;
 mod meaning_of_money;
 
 use std::path::Path;
