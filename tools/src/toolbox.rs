@@ -14,6 +14,7 @@ use toolgate_policies::zone::Mark;
 
 use crate::arguments::{Arguments, BadArguments};
 use crate::http;
+use crate::media::Media;
 use crate::net::Net;
 use crate::said::Said;
 
@@ -77,6 +78,8 @@ pub struct Output {
     pub text: String,
     /// How many bytes at the start of `text` are a sentence of our own; what follows them is the tool's.
     pub own: usize,
+    /// What else it returned, which is no text.
+    pub media: Vec<Media>,
     /// How it ended.
     pub outcome: Outcome,
     /// The tool was reached, as far as can be known: whoever asks a price for a call may ask it for this one.
@@ -100,6 +103,7 @@ impl Output {
         Self {
             own: text.len(),
             text,
+            media: Vec::new(),
             outcome,
             reached: outcome.was_run(),
             mark: Mark::CLEAN,
