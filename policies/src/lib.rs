@@ -11,6 +11,7 @@ pub mod gate;
 pub mod grant;
 pub mod limits;
 pub mod rate;
+pub mod redact;
 pub mod window;
 pub mod zone;
 

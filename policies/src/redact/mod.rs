@@ -1,0 +1,132 @@
+//! Redaction: what must not be read by a model, a log or a trace is taken out of text, `[redacted:kind]` standing in its place.
+//!
+//! Two things are looked for: credentials, which are known by their shape ([`shapes`]) or by the name that they stand behind (`checks`), and
+//! personal data, which passes a check (a checksum, a country's rules). What an operator adds are patterns. All of it is found in one pass
+//! ([`engine`]) whose cost is proportional to the text's length, whatever the text is. Redacting twice is redacting once.
+//!
+//! Whoever holds the whole text asks a [`Redactor`]; a stream goes through a [`Window`], and what leaves that is the same, joined.
+
+mod checks;
+mod engine;
+mod hit;
+mod json;
+mod kind;
+mod shapes;
+mod trigger;
+mod view;
+mod window;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use toolgate_config::redaction::Rules;
+
+use self::engine::{Engine, Sought, Step};
+pub use self::kind::{Counts, Iter, Kind};
+pub use self::window::Window;
+
+/// What is taken out of texts, compiled: once for a configuration.
+#[derive(Debug)]
+pub struct Redactor {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is taken out.
+    Off,
+    /// This is.
+    On(Box<Engine>),
+    /// It could not be compiled, though the configuration was checked: then nothing passes.
+    Shut,
+}
+
+impl Redactor {
+    /// What the rules say.
+    pub fn new(rules: &Rules) -> Self {
+        let state = match Engine::new(rules) {
+            _ if Sought::of(rules).nothing() && rules.patterns.is_empty() => State::Off,
+            Some(engine) => State::On(Box::new(engine)),
+            None => State::Shut,
+        };
+        Self { state }
+    }
+
+    /// Whether nothing is ever taken out.
+    pub fn is_off(&self) -> bool {
+        matches!(self.state, State::Off)
+    }
+
+    /// A text without what is to be taken out, which is counted; borrowed where there was nothing.
+    pub fn text<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
+        let mut out = String::new();
+        let mut copied = 0;
+        self.masks(text, |place, kind| {
+            out.push_str(text.get(copied..place.start).unwrap_or_default());
+            mark(kind, &mut out);
+            counts.add(kind);
+            copied = place.end;
+        });
+        if copied == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// A JSON document, or several behind each other, without what is to be taken out. Every string and every key is looked at as what it
+    /// means, without its escapes; a string behind a key that says that it is secret goes whole. All else stays as it is written, byte for byte.
+    /// A text that is no JSON is handled as text.
+    pub fn json<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
+        if self.is_off() {
+            return Cow::Borrowed(text);
+        }
+        match json::redact(self, text, counts) {
+            Some(redacted) => redacted,
+            None => self.text(text, counts),
+        }
+    }
+
+    /// What is to be masked in a text, in its order.
+    fn masks(&self, text: &str, mut masked: impl FnMut(Range<usize>, &Kind)) {
+        let engine = match &self.state {
+            State::Off => return,
+            State::On(engine) => engine,
+            State::Shut if text.is_empty() || text == SHUT => return,
+            State::Shut => return masked(0..text.len(), &Kind::Secret),
+        };
+        let mut cursor = engine.cursor();
+        let mut open: Option<(Range<usize>, Kind)> = None;
+        loop {
+            match engine.step(text.as_bytes(), true, &mut cursor) {
+                Step::Swallowed(to) => open = open.map(|(place, kind)| (place.start..to, kind)),
+                Step::Mask(place, kind) => {
+                    if let Some((place, kind)) = open.replace((place, kind)).filter(|(place, _)| !place.is_empty()) {
+                        masked(place, &kind);
+                    }
+                }
+                Step::Hold(_) => break,
+            }
+        }
+        if let Some((place, kind)) = open.filter(|(place, _)| !place.is_empty()) {
+            masked(place, &kind);
+        }
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        match &self.state {
+            State::On(engine) => Some(engine),
+            State::Off | State::Shut => None,
+        }
+    }
+}
+
+/// All that passes where nothing passes.
+const SHUT: &str = "[redacted:secret]";
+
+/// Writes what stands in the place of what was taken out.
+fn mark(kind: &Kind, out: &mut String) {
+    out.push_str("[redacted:");
+    out.push_str(kind.as_str());
+    out.push(']');
+}

@@ -1,0 +1,87 @@
+//! What is left of a text.
+
+use super::*;
+
+/// Each text and what is left of it. `~` in a text is left out: what looks like a secret to the scanner of a repository is written in two parts.
+fn table(cases: &[(&str, &str)]) {
+    let redactor = redactor();
+    for (text, expected) in cases {
+        let text = text.replace('~', "");
+        assert_eq!(redacted(&redactor, &text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn a_name_around_a_secret_stays() {
+    table(&[
+        ("https://api.example.com/v1?api_key=abc123&page=2", "https://api.example.com/v1?api_key=[redacted:api_key]&page=2"),
+        ("GET /x?access_token=abc.def#top", "GET /x?access_token=[redacted:token]#top"),
+        ("postgres://shop:hunter2@db.internal:5432/shop", "postgres://shop:[redacted:password]@db.internal:5432/shop"),
+        ("redis://:p@ssword@cache:6379/0", "redis://:[redacted:password]@cache:6379/0"),
+        ("Authorization: Bearer abc.def-1", "Authorization: Bearer [redacted:credential]"),
+        ("use Bearer abcdef1234567890 here", "use Bearer [redacted:token] here"),
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [redacted:credential]"),
+        ("x-api-key: abcd1234efgh", "x-api-key: [redacted:api_key]"),
+        ("Cookie: sid=abc123; theme=dark", "Cookie: sid=[redacted:cookie]; theme=[redacted:cookie]"),
+        ("Set-Cookie: sid=abc123; Path=/; HttpOnly", "Set-Cookie: sid=[redacted:cookie]; Path=/; HttpOnly"),
+        ("password: hunter2", "password: [redacted:password]"),
+        ("DB_PASSWORD=s3cr3t!", "DB_PASSWORD=[redacted:password]"),
+        (r#"{"password":"hunter2","n":1}"#, r#"{"password":"[redacted:password]","n":1}"#),
+        ("<password>hunter2</password>", "<password>[redacted:password]</password>"),
+        ("Server=db;User Id=sa;Pwd=hunter2;Database=x", "Server=db;User Id=sa;Pwd=[redacted:password];Database=x"),
+    ]);
+}
+
+#[test]
+fn a_shape_goes_whole() {
+    table(&[
+        ("key sk-~proj-abcdefghijklmnop1234 end", "key [redacted:api_key] end"),
+        ("AKIA~IOSFODNN7EXAMPLE", "[redacted:aws_key]"),
+        ("gh~p_abcdefghijklmnopqrstuvwxyz0123456789", "[redacted:github_token]"),
+        ("mail jo.doe@example.com.", "mail [redacted:email]."),
+        (
+            "-----BEGIN RSA PRIV~ATE KEY-----\nMIIEowIBAAKCAQEA7bq\nabc=\n-----END RSA PRIVATE KEY-----\nthen",
+            "[redacted:private_key]\nthen",
+        ),
+        ("ey~JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl.", "[redacted:jwt]"),
+    ]);
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    let redactor = redactor();
+    for text in [
+        "password: forgotten?",
+        "max_tokens: 512, tokens: 512",
+        "the model claude-opus-4-20250514 and gpt-4o-mini-2024-07-18",
+        "d41d8cd98f00b204e9800998ecf8427e is its md5",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "sk-short",
+        "http://localhost:8080/ mail",
+        "the bearer token of the basic cookie monster",
+        "token = get_token()",
+        "password = os.environ['X']",
+        "[redacted:email]",
+    ] {
+        let mut counts = Counts::default();
+        assert_eq!(redactor.text(text, &mut counts), text);
+        assert!(counts.is_empty());
+    }
+}
+
+#[test]
+fn json_keeps_its_form() {
+    let redactor = redactor();
+    for (text, expected) in [
+        (r#"{"apiKey": "x", "n": 1.50e3, "t": "tok"}"#, r#"{"apiKey": "[redacted:api_key]", "n": 1.50e3, "t": "tok"}"#),
+        (r#"{"a":["say \"password=hunter2\" twice"]}"#, r#"{"a":["say \"password=[redacted:password]\" twice"]}"#),
+        (r#"{"\u0061@example.com":"\u00e9 jo@example.com \/"}"#, r#"{"[redacted:email]":"\u00e9 [redacted:email] \/"}"#),
+        ("{\"token\" :\n \"\", \"max_tokens\": 5}", "{\"token\" :\n \"\", \"max_tokens\": 5}"),
+        ("no JSON, password=hunter2", "no JSON, password=[redacted:password]"),
+    ] {
+        let mut counts = Counts::default();
+        let once = redactor.json(text, &mut counts).into_owned();
+        assert_eq!(once, expected);
+        assert!(matches!(redactor.json(&once, &mut counts), Cow::Borrowed(_)), "{once}");
+    }
+}
