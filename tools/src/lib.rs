@@ -6,6 +6,7 @@
 pub mod arguments;
 pub mod bound;
 mod http;
+pub mod mcp;
 pub mod media;
 pub mod net;
 pub mod said;

@@ -65,6 +65,10 @@ pub fn start(format: LogFormat, level: Level) {
 /// to operators, so it takes `debug`.
 fn wanted(event: &Metadata<'_>, level: Level) -> bool {
     let ours = event.target().starts_with("toolgate");
+    // It tells what servers of tools send, at every level; what is wrong with one is told where it is used.
+    if event.target().starts_with("rmcp") {
+        return false;
+    }
     // What it says of a hand-over, we say in our words.
     let repeated = event.target().starts_with("pingora_core::server::transfer_fd");
     // It tells parameters of the store's address, a password among them; what is wrong with the store is told by the store.

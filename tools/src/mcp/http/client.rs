@@ -1,0 +1,462 @@
+//! The requests of a session: what each sends, and what its answer's status and form mean.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+use toolgate_config::address::{BaseUrl, Origin};
+use toolgate_config::mcp::McpServer;
+use toolgate_config::secret::Secret;
+use toolgate_policies::egress;
+
+use super::failure::Failure;
+use super::sieve::{Sieve, answer_to};
+use super::stream::{Messages, Purpose, messages};
+use super::{LONGEST_MESSAGE, LONGEST_SILENCE};
+use crate::net::{Answer, AnswerBody, Net, NetError, Patience, headers};
+
+/// The session's name, in both directions.
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Where a stream is to be taken up again.
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What a server may call a session at most, in bytes: room for a signed token.
+const LONGEST_SESSION: usize = 4096;
+
+/// How much is read of what goes with a refusal, in bytes, and how much of what nobody asked for, so that its connection may serve again.
+const LONGEST_ASIDE: usize = 64 * 1024;
+
+/// The longest that a server may take to accept a connection.
+const LONGEST_CONNECT: Duration = Duration::from_secs(10);
+
+/// How much later than whoever waits for a call its transport gives up, so that it is the one who waits that says so.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// How long a server has to take note of the end of a session.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+type Error = StreamableHttpError<Failure>;
+
+/// The requests of one session.
+#[derive(Clone)]
+pub(super) struct Client(Arc<Inner>);
+
+/// What the requests of a session share.
+pub(super) struct Inner {
+    pub(super) sieve: Sieve,
+    net: Arc<Net>,
+    server: Arc<McpServer>,
+    origin: Origin,
+    path: String,
+    headers: HeaderMap,
+    renewed: Arc<Notify>,
+    /// There has been a session before.
+    begun: AtomicBool,
+    /// The session's own stream has been asked for.
+    listening: AtomicBool,
+    /// How many streams in a row have come to nothing.
+    in_vain: AtomicU32,
+}
+
+impl Inner {
+    /// Counts how a stream ended; how many before it came to nothing.
+    pub(super) fn came_to_nothing(&self, useless: bool) -> u32 {
+        if useless { self.in_vain.fetch_add(1, Ordering::Relaxed) } else { self.in_vain.swap(0, Ordering::Relaxed) }
+    }
+}
+
+impl Client {
+    pub(super) fn new(
+        server: &Arc<McpServer>,
+        url: &BaseUrl,
+        headers: &[(String, Secret)],
+        net: Arc<Net>,
+        renewed: Arc<Notify>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            sieve: Sieve::default(),
+            net,
+            server: Arc::clone(server),
+            origin: url.origin.clone(),
+            path: if url.path.is_empty() { "/".to_owned() } else { url.path.clone() },
+            headers: configured(headers),
+            renewed,
+            begun: AtomicBool::new(false),
+            listening: AtomicBool::new(false),
+            in_vain: AtomicU32::new(0),
+        }))
+    }
+
+    async fn post(
+        &self,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        own: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let asked = Asked::of(&message);
+        self.note(&asked);
+        let until = Instant::now() + asked.within(&self.0.server);
+        let body = serde_json::to_vec(&message).map_err(|_| Failure::Unreadable)?;
+        let mut request = self.request(Method::POST, session.as_deref(), own, Bytes::from(body));
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let answering = async {
+            let answer = self.send(request, asked.may_be_sent_twice(), until).await?;
+            self.understand(answer, &asked, session.is_some(), until).await
+        };
+        let response = timeout_at(until, answering).await.unwrap_or(Err(Failure::Late.into()))?;
+        if asked.begins() && self.0.begun.swap(true, Ordering::Relaxed) {
+            self.0.renewed.notify_one();
+        }
+        Ok(response)
+    }
+
+    /// What a message that goes out changes for those that come in.
+    fn note(&self, asked: &Asked) {
+        match asked {
+            Asked::Answer { what: What::Beginning, .. } => {
+                self.0.sieve.begin();
+                self.0.listening.store(false, Ordering::Relaxed);
+            }
+            Asked::Answer { .. } | Asked::Nothing => {}
+            Asked::NothingReplying => self.0.sieve.replied(),
+        }
+    }
+
+    async fn understand(
+        &self,
+        answer: Answer,
+        asked: &Asked,
+        in_session: bool,
+        until: Instant,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let Answer { head, body } = answer;
+        let form = Form::of(&head.headers);
+        let Asked::Answer { id, what } = asked else {
+            return settled(head.status, body, in_session).await;
+        };
+        if !head.status.is_success() {
+            let said = if may_explain(head.status) && form == Form::Json { refusal(body, id, until).await } else { None };
+            return refused(head.status, said, in_session, id, what);
+        }
+        if matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = session_of(&head.headers)?;
+        match form {
+            Form::Events => {
+                let until = (*what == What::Beginning).then_some(until);
+                let messages = messages(Arc::clone(&self.0), body, Purpose::Answer(id.clone()), until);
+                Ok(StreamableHttpPostResponse::Sse(messages, session))
+            }
+            Form::Json => {
+                let whole = body.whole(LONGEST_MESSAGE, left(until)).await.map_err(Failure::from)?;
+                let answer = answer_to(text(&whole).as_ref(), id).ok_or(Failure::Unreadable)?;
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            Form::Other => Err(Failure::Unreadable.into()),
+        }
+    }
+
+    async fn listen(
+        &self,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        own: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Messages, Error> {
+        let first = !self.0.listening.swap(true, Ordering::Relaxed);
+        let mut request = self.request(Method::GET, session.as_deref(), own, Bytes::new());
+        if let Some(last) = last.and_then(|last| HeaderValue::try_from(last).ok()) {
+            request.headers_mut().insert(LAST_EVENT, last);
+        }
+        // A server may well keep the head of a stream until it has something to say.
+        let answer = match self.send(request, true, Instant::now() + LONGEST_SILENCE).await {
+            Ok(answer) => answer,
+            // The first is not asked for again by whoever wants it; a stream that has ended is.
+            Err(Failure::Net(_)) if first => return Ok(Box::pin(futures_util::stream::empty())),
+            Err(failure) => return Err(failure.into()),
+        };
+        match answer.head.status {
+            StatusCode::OK if Form::of(&answer.head.headers) == Form::Events => {
+                Ok(messages(Arc::clone(&self.0), answer.body, Purpose::Listening, None))
+            }
+            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST | StatusCode::GONE if session.is_some() => {
+                self.0.renewed.notify_one();
+                Err(Error::ServerDoesNotSupportSse)
+            }
+            // Another of ours is not over yet, or the server is not well: later.
+            status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => Err(failed(status)),
+            StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(failed(answer.head.status)),
+            _ => Err(Error::ServerDoesNotSupportSse),
+        }
+    }
+
+    async fn part(&self, session: Arc<str>, own: HashMap<HeaderName, HeaderValue>) -> Result<(), Error> {
+        let request = self.request(Method::DELETE, Some(&session), own, Bytes::new());
+        let until = Instant::now() + FAREWELL;
+        let answer = timeout_at(until, self.send(request, false, until)).await.unwrap_or(Err(Failure::Late))?;
+        // Whoever does not know the session, or has no end for it, is none the wiser.
+        if answer.head.status.is_server_error() { Err(failed(answer.head.status)) } else { Ok(()) }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        session: Option<&str>,
+        own: HashMap<HeaderName, HeaderValue>,
+        body: Bytes,
+    ) -> Request<Bytes> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        // It was judged to be a path when the configuration was read.
+        *request.uri_mut() = self.0.path.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        headers.clone_from(&self.0.headers);
+        headers.extend(own);
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some(session) = session.and_then(|session| HeaderValue::try_from(session).ok()) {
+            headers.insert(SESSION, session);
+        }
+        request
+    }
+
+    async fn send(&self, request: Request<Bytes>, twice: bool, until: Instant) -> Result<Answer, Failure> {
+        let Inner { net, server, origin, .. } = &*self.0;
+        egress::judge(&server.group, origin).map_err(Failure::Egress)?;
+        let again = twice.then(|| request.clone());
+        let first = net.send(origin, request, patience(until)).await;
+        match (first, again) {
+            // The server closed the connection under the request; the other connections are fresh.
+            (Err(NetError::Closed), Some(request)) => net.send(origin, request, patience(until)).await,
+            (first, _) => first,
+        }
+        .map_err(Failure::from)
+    }
+}
+
+/// What a message wants.
+#[derive(Debug)]
+enum Asked {
+    /// An answer.
+    Answer { id: RequestId, what: What },
+    /// Nothing: it tells something.
+    Nothing,
+    /// Nothing: it answers a request of the server's.
+    NothingReplying,
+}
+
+/// What an answer is wanted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Whether a session may begin.
+    Beginning,
+    /// What the server speaks.
+    Discovery,
+    /// The call of a tool.
+    Call,
+    /// Something that may be asked twice.
+    Question,
+}
+
+impl Asked {
+    fn of(message: &ClientJsonRpcMessage) -> Self {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                let what = match &request.request {
+                    ClientRequest::InitializeRequest(_) => What::Beginning,
+                    ClientRequest::DiscoverRequest(_) => What::Discovery,
+                    ClientRequest::CallToolRequest(_) => What::Call,
+                    _ => What::Question,
+                };
+                Self::Answer { id: request.id.clone(), what }
+            }
+            ClientJsonRpcMessage::Notification(_) => Self::Nothing,
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => Self::NothingReplying,
+        }
+    }
+
+    fn begins(&self) -> bool {
+        matches!(self, Self::Answer { what: What::Beginning, .. })
+    }
+
+    fn may_be_sent_twice(&self) -> bool {
+        !matches!(self, Self::Answer { what: What::Call, .. })
+    }
+
+    /// How long the head of the answer, or all of it where it is one piece, may take to come. A call has its own limit, set by whoever waits.
+    fn within(&self, server: &McpServer) -> Duration {
+        let rules = server.only.iter().flatten().map(|(_, rule)| rule).chain([&server.rule]);
+        match self {
+            Self::Answer { what: What::Call, .. } => rules.map(|rule| rule.timeout).fold(server.timeout, Duration::max) + SLACK,
+            _ => server.timeout,
+        }
+    }
+}
+
+/// What an answer's body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Json,
+    Events,
+    Other,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        let Some(value) = headers.get(CONTENT_TYPE) else { return Self::Json };
+        let essence = value.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+        let is = |name: &str| essence.eq_ignore_ascii_case(name.as_bytes());
+        match () {
+            () if is("application/json") || is("application/json-rpc") => Self::Json,
+            () if is("text/event-stream") => Self::Events,
+            () => Self::Other,
+        }
+    }
+}
+
+/// What the operator has sent along, without what belongs to one connection.
+fn configured(all: &[(String, Secret)]) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    for (name, value) in all {
+        if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.expose())) {
+            value.set_sensitive(true);
+            map.append(name, value);
+        }
+    }
+    headers::strip_hop_by_hop(&mut map);
+    map
+}
+
+/// How the server calls the session, if it does. What it says comes back to it in every request.
+fn session_of(headers: &HeaderMap) -> Result<Option<String>, Failure> {
+    let Some(value) = headers.get(SESSION) else { return Ok(None) };
+    let is_name = (1..=LONGEST_SESSION).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic);
+    match value.to_str() {
+        Ok(name) if is_name => Ok(Some(name.to_owned())),
+        _ => Err(Failure::Unreadable),
+    }
+}
+
+/// What becomes of a message that wants nothing. What a server says to it is not read, or only for its connection's sake.
+async fn settled(status: StatusCode, body: AnswerBody, in_session: bool) -> Result<StreamableHttpPostResponse, Error> {
+    if status.is_success() {
+        if body.expected().is_some_and(|length| length <= LONGEST_ASIDE as u64) {
+            let _ = body.whole(LONGEST_ASIDE, SLACK).await;
+        }
+        return Ok(StreamableHttpPostResponse::Accepted);
+    }
+    Err(if status == StatusCode::NOT_FOUND && in_session { Error::SessionExpired } else { failed(status) })
+}
+
+/// Whether what goes with a status may be an answer in the protocol's own words.
+fn may_explain(status: StatusCode) -> bool {
+    let of_http = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::FORBIDDEN,
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    status.is_client_error() && !of_http.contains(&status)
+}
+
+/// The error that goes with a refusal, if one does.
+async fn refusal(body: AnswerBody, id: &RequestId, until: Instant) -> Option<ErrorData> {
+    let whole = body.whole(LONGEST_ASIDE, left(until)).await.ok()?;
+    match serde_json::from_str(text(&whole).as_ref()) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+        _ => match answer_to(text(&whole).as_ref(), id)? {
+            ServerJsonRpcMessage::Error(error) => Some(error.error),
+            _ => None,
+        },
+    }
+}
+
+fn refused(
+    status: StatusCode,
+    said: Option<ErrorData>,
+    in_session: bool,
+    id: &RequestId,
+    what: &What,
+) -> Result<StreamableHttpPostResponse, Error> {
+    let gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || said.as_ref().is_some_and(is_about_the_session);
+    if in_session && gone {
+        return Err(Error::SessionExpired);
+    }
+    // Whoever does not know the question is of an older kind, in whatever words it says so.
+    let unknown = || ErrorData::invalid_request(format!("status {}", status.as_u16()), None);
+    let said = if *what == What::Discovery && may_explain(status) { Some(said.unwrap_or_else(unknown)) } else { said };
+    match said {
+        Some(error) => Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id.clone())), None)),
+        None => Err(failed(status)),
+    }
+}
+
+/// Common servers say 400 where the protocol asks for 404, with these codes and the word in what they say.
+fn is_about_the_session(error: &ErrorData) -> bool {
+    matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
+}
+
+fn failed(status: StatusCode) -> Error {
+    HttpStatusError::new(status.as_u16(), None).into()
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+fn patience(until: Instant) -> Patience {
+    let left = left(until);
+    Patience { connect: left.min(LONGEST_CONNECT), first_byte: left }
+}
+
+impl StreamableHttpClient for Client {
+    type Error = Failure;
+
+    // Where it goes and what goes along is known here: the SDK's own address and credential are never set.
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        own: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        self.post(message, session, own).await
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        own: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Error> {
+        self.part(session, own).await
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _: Option<String>,
+        own: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<futures_util::stream::BoxStream<'static, Result<Sse, SseError>>, Error> {
+        self.listen(session, last_event, own).await
+    }
+}

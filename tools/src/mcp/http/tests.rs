@@ -1,0 +1,1 @@
+//! The session over HTTP, against servers of every kind.

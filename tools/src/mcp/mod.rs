@@ -1,0 +1,3 @@
+//! Tools of MCP servers.
+
+pub mod http;
