@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod bound;
+pub mod foreign;
 mod http;
 pub mod mcp;
 pub mod media;
