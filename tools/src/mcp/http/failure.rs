@@ -5,6 +5,7 @@ use std::fmt;
 
 use http::StatusCode;
 use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::service::ClientInitializeError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use toolgate_policies::egress::EgressRefusal;
 
@@ -73,7 +74,10 @@ impl Failure {
             if let Some(error) = error.downcast_ref::<StreamableHttpError<Self>>() {
                 return Some(Self::of_transport(error));
             }
-            next = error.source();
+            next = match error.downcast_ref::<ClientInitializeError>() {
+                Some(ClientInitializeError::TransportError { error, .. }) => Some(error.error.as_ref()),
+                _ => error.source(),
+            };
         }
         None
     }
