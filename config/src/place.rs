@@ -8,7 +8,7 @@ use crate::raw::yaml::Spot;
 /// A position in a configuration file and the key path that leads there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file as the operator named it.
+    /// The file as the operator named it; empty: the configuration itself.
     pub file: PathBuf,
     /// Line, from 1.
     pub line: usize,
@@ -71,10 +71,14 @@ impl Faults {
 
     /// All of them, in the order of the file.
     pub(crate) fn of_file(mut self, file: &Path) -> Vec<Fault> {
-        self.0.sort_by_key(|fault| (fault.place.line, fault.place.column));
-        for fault in &mut self.0 {
+        // What stands in a document beside the file keeps its place there, and comes after the file's own.
+        for fault in self.0.iter_mut().filter(|fault| fault.place.file.as_os_str().is_empty()) {
             file.clone_into(&mut fault.place.file);
         }
+        self.0.sort_by_cached_key(|fault| {
+            let Place { file: of, line, column, .. } = &fault.place;
+            (of != file, of.clone(), *line, *column)
+        });
         self.0
     }
 }

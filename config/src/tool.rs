@@ -145,8 +145,12 @@ pub struct HttpWork {
     pub query: Vec<(String, Template)>,
     /// Header names in lower case, and their values.
     pub headers: Vec<(String, Template)>,
+    /// How a list stands in the query, for the arguments that may be one; of others it is JSON.
+    pub lists: Vec<(String, Lists)>,
     /// What becomes of arguments that are not used elsewhere.
     pub body: Body,
+    /// The argument that is the whole body, in place of an object of those that are left; left out, there is no body.
+    pub body_argument: Option<String>,
     /// What the model reads of an answer over 299.
     pub errors: Errors,
     /// A JSON pointer into the answer.
@@ -189,6 +193,15 @@ pub enum Body {
     Json,
     /// There is no body. The default for the others.
     None,
+}
+
+/// How a list stands in a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// A pair for each value.
+    Repeated,
+    /// One pair, the values with commas between.
+    Commas,
 }
 
 /// What the model reads of an answer over 299.

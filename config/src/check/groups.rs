@@ -64,8 +64,16 @@ fn zone_named_where_needed(name: &str, raw: &raw::Group, file: &File, faults: &m
         let of_tools = of_tools.map(|tool| (&tool.data_class, &tool.personal));
         std::iter::once((&server.data_class, &server.personal)).chain(of_tools)
     });
+    let apis = file.openapi.value().into_iter().flat_map(|named| &named.0).map(|(_, api)| api);
+    let apis = apis.filter(|api| api.group.value().is_some_and(|group| group.whole() == name));
+    let of_apis = apis.flat_map(|api| {
+        let of_tools = api.operations.value().into_iter().flatten().filter_map(|one| one.value.with.as_ref());
+        let of_tools = of_tools.map(|tool| (&tool.data_class, &tool.personal));
+        std::iter::once((&api.data_class, &api.personal)).chain(of_tools)
+    });
     let of_tools = of_tools
         .chain(of_servers)
+        .chain(of_apis)
         .map(|(class, personal)| (class.value().copied().or(group.0), personal.value().copied().unwrap_or(group.1)));
     if let Some((class, personal)) =
         std::iter::once(group).chain(of_tools).find(|(class, personal)| !fits_everywhere(*class, *personal))

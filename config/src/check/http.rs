@@ -30,7 +30,18 @@ pub(super) fn work(
     let body = body(raw, method, faults);
     let Url { origin, path, mut query } = url?;
     query.extend(more?);
-    Some(HttpWork { method, origin, path, query, headers: headers?, body: body?, errors: *raw.errors.value()?, select: select? })
+    Some(HttpWork {
+        method,
+        origin,
+        path,
+        query,
+        headers: headers?,
+        lists: Vec::new(),
+        body: body?,
+        body_argument: None,
+        errors: *raw.errors.value()?,
+        select: select?,
+    })
 }
 
 fn url(raw: &raw::Http, parameters: Option<&Schema>, reach: Option<&Reach<'_>>, faults: &mut Faults) -> Option<Url> {

@@ -5,23 +5,22 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::http::{self, header_name, is_illegal, out_of_reach};
+use super::headers::sent_along;
+use super::http::{self, out_of_reach};
 use super::models::names;
-use super::tools::{class_of, written_egress};
+use super::rule::{Said, class_of, said};
+use super::tools::written_egress;
 use super::{declared, unique, url};
 use crate::address::BaseUrl;
-use crate::class::DataClass;
 use crate::group::Group;
 use crate::mcp::{McpServer, Reach, ToolRule, naming};
 use crate::money::NanoUsd;
-use crate::names::{GroupName, Scope, ServerName};
+use crate::names::{GroupName, ServerName};
 use crate::place::{Faults, Place};
 use crate::raw::mcp::Transport;
-use crate::raw::shape::{Scalar, Size};
-use crate::raw::words::Redact;
-use crate::raw::{self, At, File, Given, Text};
+use crate::raw::shape::Scalar;
+use crate::raw::{self, At, File, Given};
 use crate::secret::Secret;
 use crate::tool::Effect;
 
@@ -31,7 +30,6 @@ type Groups = BTreeMap<GroupName, Arc<Group>>;
 pub(super) fn servers(file: &File, groups: &Groups, folder: &Path, faults: &mut Faults) -> Vec<Arc<McpServer>> {
     let named = written(file).map(|(name, _)| (naming::prefix(&name.value), &name.place));
     unique(named, |prefix| format!("two servers whose tools would have the same names, `{prefix}…`"), faults);
-    names_are_free(file, faults);
     let meant = written(file).map(|(name, raw)| (raw, server(name, raw, file, groups, folder, faults)));
     let in_use = |(raw, server): (&raw::McpServer, Option<McpServer>)| server.filter(|_| raw.disabled.value() != Some(&true));
     meant.filter_map(in_use).map(Arc::new).collect()
@@ -48,18 +46,9 @@ fn chosen(server: &str, raw: &raw::McpServer) -> Option<Vec<(String, Place)>> {
     Some(tools.map(|name| (naming::offered(server, &name.value).as_str().to_owned(), name.place.clone())).collect())
 }
 
-/// Two tools of one name, as far as the file says.
-fn names_are_free(file: &File, faults: &mut Faults) {
-    let of_tools = file.tools.value().into_iter().flatten().filter_map(|tool| tool.value.name.get());
-    let of_tools = of_tools.map(|name| (name.value.whole().into_owned(), name.place.clone()));
-    let of_servers = written(file).filter_map(|(name, raw)| chosen(&name.value, raw)).flatten();
-    let mut own: BTreeMap<String, Place> = BTreeMap::new();
-    for (name, place) in of_tools {
-        // Two of `tools:` are reported there.
-        own.entry(name).or_insert(place);
-    }
-    let all: Vec<_> = own.into_iter().chain(of_servers).collect();
-    unique(all.iter().map(|(name, place)| (name, place)), |name| format!("two tools of one name, `{name}`"), faults);
+/// The names of the tools that the file names, and where it does.
+pub(super) fn offered(file: &File) -> impl Iterator<Item = (String, Place)> {
+    written(file).filter_map(|(name, raw)| chosen(&name.value, raw)).flatten()
 }
 
 /// The names that tools of servers have, or may have.
@@ -190,7 +179,7 @@ fn program_text(Scalar(text): &Scalar, place: &Place, faults: &mut Faults) -> Op
 }
 
 fn http(raw: &raw::McpServer, file: &File, group: Option<&Group>, faults: &mut Faults) -> Option<Reach> {
-    let headers = headers(raw, faults);
+    let headers = sent_along(&raw.headers, &OF_THE_PROTOCOL, faults);
     let At { value, place } = raw.url.get()?;
     let text = value.whole();
     let (origin, path) = faults.take(place, url::whole(&text))?;
@@ -206,110 +195,6 @@ fn http(raw: &raw::McpServer, file: &File, group: Option<&Group>, faults: &mut F
 /// Headers that belong to the protocol.
 const OF_THE_PROTOCOL: [&str; 6] =
     ["accept", "accept-encoding", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
-
-fn headers(raw: &raw::McpServer, faults: &mut Faults) -> Option<Vec<(String, Secret)>> {
-    let named = &raw.headers.value()?.0;
-    let lower = named.iter().map(|(name, _)| (name.value.to_ascii_lowercase(), &name.place));
-    unique(lower, |name| format!("two headers of one name, `{name}`"), faults);
-    named.iter().map(|(name, value)| header(name, value, faults)).collect::<Vec<_>>().into_iter().collect()
-}
-
-fn header(name: &At<String>, value: &At<Scalar>, faults: &mut Faults) -> Option<(String, Secret)> {
-    let legal = faults.take(&name.place, header_name(&name.value));
-    let own = legal.as_deref().is_some_and(|name| OF_THE_PROTOCOL.contains(&name));
-    if own {
-        let never = OF_THE_PROTOCOL.join(", ");
-        faults.add(&name.place, format!("the protocol sets this header itself; never allowed here: {never}"));
-    }
-    let text = value.value.0.whole();
-    if text.chars().any(is_illegal) {
-        faults.add(&value.place, "a header's value holds no line break and no other control character");
-        return None;
-    }
-    legal.filter(|_| !own).map(|name| (name, Secret::new(text)))
-}
-
-/// What the file says of tools, in the entry of a server and in that of one tool alike.
-struct Said<'a> {
-    enabled: &'a Given<bool>,
-    effect: &'a Given<Effect>,
-    requires_admin: &'a Given<bool>,
-    scopes: &'a Given<Vec<At<Text>>>,
-    requires_approval: &'a Given<bool>,
-    data_class: &'a Given<DataClass>,
-    personal: &'a Given<bool>,
-    timeout: &'a Given<Duration>,
-    max_result: &'a Given<Size>,
-    cache: &'a Given<Duration>,
-    price: &'a Given<raw::money::Usd<0>>,
-    redact: &'a Given<Redact>,
-}
-
-macro_rules! said {
-    ($raw:expr) => {
-        Said {
-            enabled: &$raw.enabled,
-            effect: &$raw.effect,
-            requires_admin: &$raw.requires_admin,
-            scopes: &$raw.scopes,
-            requires_approval: &$raw.requires_approval,
-            data_class: &$raw.data_class,
-            personal: &$raw.personal,
-            timeout: &$raw.timeout,
-            max_result: &$raw.max_result,
-            cache: &$raw.cache,
-            price: &$raw.price,
-            redact: &$raw.redact,
-        }
-    };
-}
-
-impl Said<'_> {
-    /// The rule of one for whom this is said, where nothing else is said of it.
-    fn over(&self, general: &ToolRule, faults: &mut Faults) -> Option<ToolRule> {
-        let effect = self.effect.or(general.effect)?;
-        Some(ToolRule {
-            enabled: self.enabled.or(general.enabled)?,
-            effect,
-            requires_admin: self.requires_admin.or(general.requires_admin)?,
-            scopes: self.scopes.optional()?.map_or_else(|| general.scopes.clone(), |at| scopes(&at.value)),
-            requires_approval: self.requires_approval.or(general.requires_approval)?,
-            data_class: self.data_class.or(general.data_class)?,
-            personal: self.personal.or(general.personal)?,
-            timeout: self.timeout.or(general.timeout)?,
-            max_result: self.max_result.optional()?.map_or(general.max_result, |at| at.value.0),
-            cache: self.cache(effect, general.cache, faults)?,
-            price: self.price.optional()?.map_or(general.price, |at| Some(at.value.0).filter(|price| price.0 > 0)),
-            redacted: self.redact.optional()?.map_or(general.redacted, |at| is_redacted(at.value)),
-        })
-    }
-
-    /// What is said of all tools of a server holds only for those that only read.
-    fn cache(&self, effect: Effect, general: Option<Duration>, faults: &mut Faults) -> Option<Option<Duration>> {
-        match self.cache.optional()? {
-            None => Some(general.filter(|_| effect == Effect::ReadOnly)),
-            Some(at) if effect == Effect::ReadOnly => Some(Some(at.value)),
-            Some(at) => {
-                let word = effect.as_str();
-                faults.add(
-                    &at.place,
-                    format!("a write is never answered from memory, and the effect is {word}; allowed: with `effect: read_only`"),
-                );
-                None
-            }
-        }
-    }
-}
-
-const fn is_redacted(word: Redact) -> bool {
-    match word {
-        Redact::Default => true,
-    }
-}
-
-fn scopes(written: &[At<Text>]) -> BTreeSet<Scope> {
-    written.iter().map(|scope| Scope::new(scope.value.whole())).collect()
-}
 
 /// What holds for a server's tools. Its defaults are those of the table.
 fn rule(raw: &raw::McpServer, group: Option<&Arc<Group>>, faults: &mut Faults) -> Option<ToolRule> {

@@ -3,13 +3,16 @@
 
 mod auth;
 mod groups;
+mod headers;
 mod http;
 mod keys;
 mod limits;
 mod mcp;
 mod models;
+mod openapi;
 mod prices;
 mod providers;
+mod rule;
 mod server;
 mod store;
 mod template;
@@ -87,7 +90,9 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     let auth = auth::auth(file, server.as_ref().map(|server| &server.listen), faults);
     let providers = providers::providers(file, faults);
     let groups = groups::groups(file, faults);
+    names_are_free(file, faults);
     let tools = tools::tools(file, &groups, faults);
+    let openapi = openapi::tools(file, &groups, folder, faults);
     let mcp_servers = mcp::servers(file, &groups, folder, faults);
     let models = models::models(file, &providers, server.as_ref().map(|server| server.request_timeout), faults);
     let keys = keys::keys(file, faults);
@@ -97,14 +102,14 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     let store = store.inspect(|store| store::budgets_have_a_ledger(file, &store.url, faults));
     let server = server?;
     Some(Config {
-        watched: server.tls.iter().flat_map(tls::files).cloned().collect(),
+        watched: server.tls.iter().flat_map(tls::files).cloned().chain(openapi.files).collect(),
         server,
         auth: auth?,
         providers,
         models,
         keys,
         groups,
-        tools,
+        tools: tools.into_iter().chain(openapi.tools).collect(),
         mcp_servers,
         redaction: Redaction::default(),
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
@@ -112,6 +117,12 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         store: store?,
         telemetry: Telemetry { log: *file.telemetry.value()?.log.value()? },
     })
+}
+
+/// Two tools of one name, from whatever sources.
+fn names_are_free(file: &File, faults: &mut Faults) {
+    let all: Vec<_> = tools::offered(file).chain(openapi::offered(file)).chain(mcp::offered(file)).collect();
+    unique(all.iter().map(|(name, place)| (name, place)), |name| format!("two tools of one name, `{name}`"), faults);
 }
 
 /// A name that must be among those that the file declares; the name of another thing is a fault.

@@ -1,5 +1,6 @@
 //! `models:`: providers, grants, caps, fallbacks.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 use super::declared;
 use super::limits::{Users, limits};
 use super::mcp::Found;
+use super::openapi;
 use super::prices::price;
 use crate::model::{Caps, Grant, Model, Models, StreamHold};
 use crate::names::{GroupName, ModelName, ProviderName, ToolName};
@@ -107,7 +109,8 @@ pub(super) fn names<T>(named: &Given<raw::Named<T>>) -> impl Iterator<Item = &st
 pub(super) fn grant(groups: &Given<Vec<At<Text>>>, tools: &Given<Vec<At<Text>>>, file: &File, faults: &mut Faults) -> Grant {
     let found = Found::of(file);
     let known = file.tools.value().into_iter().flatten().filter_map(|tool| tool.value.name.value()).map(Text::whole);
-    let known: Vec<_> = known.chain(found.names()).collect();
+    let of_openapi = openapi::offered(file).map(|(name, _)| Cow::Owned(name));
+    let known: Vec<_> = known.chain(of_openapi).chain(found.names()).collect();
     let groups = groups.value().into_iter().flatten();
     let groups = groups.filter_map(|group| declared(group, "group", names(&file.groups), faults)).map(GroupName::new).collect();
     let mut name = |tool: &At<Text>| match tool.value.whole() {

@@ -6,21 +6,25 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::models::names;
-use super::{declared, http, scopes, unique};
-use crate::class::DataClass;
+use super::rule::class_of;
+use super::{declared, http, scopes};
 use crate::group::Group;
 use crate::names::{GroupName, ToolName};
 use crate::place::{Faults, Place};
-use crate::raw::{self, At, File, Given, Text};
+use crate::raw::{self, At, File, Text};
 use crate::schema::Schema;
-use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Tools, Work};
+use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Work};
 
 type Groups = BTreeMap<GroupName, Arc<Group>>;
 
-pub(super) fn tools(file: &File, groups: &Groups, faults: &mut Faults) -> Tools {
+/// The names that the file gives, and where it does.
+pub(super) fn offered(file: &File) -> impl Iterator<Item = (String, Place)> {
+    let named = file.tools.value().into_iter().flatten().filter_map(|tool| tool.value.name.get());
+    named.map(|at| (at.value.whole().into_owned(), at.place.clone()))
+}
+
+pub(super) fn tools(file: &File, groups: &Groups, faults: &mut Faults) -> Vec<Tool> {
     let all: Vec<&raw::Tool> = file.tools.value().into_iter().flatten().map(|at| &at.value).collect();
-    let named = all.iter().filter_map(|raw| raw.name.get()).map(|at| (at.value.whole(), &at.place));
-    unique(named, |name| format!("two tools of one name, `{name}`"), faults);
     all.into_iter().filter_map(|raw| tool(raw, file, groups, faults)).collect()
 }
 
@@ -74,30 +78,11 @@ fn name(raw: &At<Text>, faults: &mut Faults) -> Option<ToolName> {
     Some(ToolName::new(name))
 }
 
-const fn default_effect(method: HttpMethod) -> Effect {
+pub(super) const fn default_effect(method: HttpMethod) -> Effect {
     match method {
         HttpMethod::Get | HttpMethod::Head => Effect::ReadOnly,
         HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete => Effect::NonIdempotentWrite,
     }
-}
-
-/// The tool's own class, else its group's. A group that does not exist is reported already.
-pub(super) fn class_of(
-    own: &Given<DataClass>,
-    place: &Place,
-    group: Option<&Arc<Group>>,
-    faults: &mut Faults,
-) -> Option<DataClass> {
-    if let Some(own) = own.optional()? {
-        return Some(own.value);
-    }
-    let group = group?;
-    if group.data_class.is_none() {
-        let words: Vec<_> = DataClass::ALL.iter().map(|class| class.as_str()).collect();
-        let message = format!("no `data_class`, neither here nor in the group `{}`; allowed: {}", group.name, words.join(", "));
-        faults.add(place, message);
-    }
-    group.data_class
 }
 
 fn parameters(raw: &raw::Tool, faults: &mut Faults) -> Option<Schema> {

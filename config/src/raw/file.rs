@@ -6,6 +6,7 @@ use crate::raw::keys::Key;
 use crate::raw::mcp::McpServer;
 use crate::raw::models::{Model, Provider};
 use crate::raw::money::Limits;
+use crate::raw::openapi::OpenApi;
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Count, Later, Named, Size};
 use crate::raw::store::Store;
@@ -35,7 +36,7 @@ section! {
         /// Servers of tools that are found at run time, by name. A tool is offered as `server__tool`.
         mcp_servers: Named<McpServer> = "{}",
         /// Tools made from OpenAPI descriptions.
-        openapi: Later,
+        openapi: Named<OpenApi> = "{}",
         /// Packs of tools that come with the gateway.
         builtin: Later,
         /// Which rules refuse, and which only observe.

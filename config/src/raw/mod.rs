@@ -1,5 +1,5 @@
 //! The file as it is written: YAML with places (`yaml`, `numeral`), strings filled in (`text`), one table of keys a section (`file`,
-//! `models`, `keys`, `money`, `tools`, `mcp`, `store`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
+//! `models`, `keys`, `money`, `tools`, `mcp`, `openapi`, `store`), and the readers that these tables are made of (`shape`, `words`, `section`). A table drives everything that is said about a key:
 //! how it is read, what is refused, and the JSON Schema. What values mean together is the business of `check`.
 
 pub(crate) mod file;
@@ -8,6 +8,7 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod money;
 pub(crate) mod numeral;
+pub(crate) mod openapi;
 pub(crate) mod section;
 pub(crate) mod shape;
 pub(crate) mod store;

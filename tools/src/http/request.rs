@@ -9,8 +9,9 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::value::RawValue;
 use toolgate_config::template::{Part, Template};
-use toolgate_config::tool::{Body, HttpMethod, HttpWork};
+use toolgate_config::tool::{Body, HttpMethod, HttpWork, Lists};
 
 use crate::arguments::{Arguments, as_text};
 use crate::net::{Segments, headers};
@@ -54,7 +55,7 @@ impl fmt::Display for Unfit<'_> {
 /// The request that a call means. `host` is set where it is sent.
 pub(super) fn build<'w>(work: &'w HttpWork, arguments: &Arguments) -> Result<Request<Segments>, Unfit<'w>> {
     let mut target = path(&work.path, arguments)?;
-    query(&mut target, &work.query, arguments);
+    query(&mut target, work, arguments);
     if target.len() > LONGEST_TARGET {
         return Err(Unfit::Target);
     }
@@ -112,10 +113,10 @@ fn check_segment<'w>(path: &str, filled: bool) -> Result<(), Unfit<'w>> {
 }
 
 /// Appends the pairs that have all they need.
-fn query(target: &mut String, pairs: &[(String, Template)], arguments: &Arguments) {
+fn query(target: &mut String, work: &HttpWork, arguments: &Arguments) {
     let mut separator = '?';
-    for (name, template) in pairs {
-        if let Some(value) = fill(template, arguments) {
+    for (name, template) in &work.query {
+        for value in values(template, work, arguments) {
             target.push(separator);
             target.extend(utf8_percent_encode(name, VALUE));
             target.push('=');
@@ -125,11 +126,32 @@ fn query(target: &mut String, pairs: &[(String, Template)], arguments: &Argument
     }
 }
 
+/// What a pair's template gives: nothing where a value is left out, several where it is a list that is written so.
+fn values(template: &Template, work: &HttpWork, arguments: &Arguments) -> Vec<String> {
+    let list = match template.parts.as_slice() {
+        [Part::Parameter(name)] => work.lists.iter().find(|(list, _)| list == name).map(|(_, lists)| (name, *lists)),
+        _ => None,
+    };
+    let items = list.and_then(|(name, lists)| Some((items_of(arguments, name)?, lists)));
+    match items {
+        Some((items, Lists::Repeated)) => items,
+        Some((items, Lists::Commas)) if !items.is_empty() => vec![items.join(",")],
+        Some((_, Lists::Commas)) => Vec::new(),
+        None => fill(template, arguments).into_iter().collect(),
+    }
+}
+
+/// The values of a list; `None`: it is none.
+fn items_of(arguments: &Arguments, name: &str) -> Option<Vec<String>> {
+    let items: Vec<&RawValue> = serde_json::from_str(arguments.member(name)?.get()).ok()?;
+    Some(items.into_iter().filter_map(as_text).map(Cow::into_owned).collect())
+}
+
 fn all_headers<'w>(work: &'w HttpWork, arguments: &Arguments) -> Result<HeaderMap, Unfit<'w>> {
     let mut headers = HeaderMap::with_capacity(work.headers.len() + 4);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolgate/", env!("CARGO_PKG_VERSION"))));
-    if work.body == Body::Json {
+    if has_body(work, arguments) {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     for (name, template) in &work.headers {
@@ -144,10 +166,14 @@ fn all_headers<'w>(work: &'w HttpWork, arguments: &Arguments) -> Result<HeaderMa
     headers.remove(HOST);
     headers.remove(CONTENT_LENGTH);
     let announced = matches!(work.method, HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch);
-    if announced && work.body == Body::None {
+    if announced && !has_body(work, arguments) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     Ok(headers)
+}
+
+fn has_body(work: &HttpWork, arguments: &Arguments) -> bool {
+    work.body == Body::Json && work.body_argument.as_ref().is_none_or(|whole| arguments.member(whole).is_some())
 }
 
 /// Whether what the model sends is nothing but visible ASCII. What the operator wrote beside it has been checked.
@@ -166,6 +192,9 @@ fn header_value(text: &str) -> Option<HeaderValue> {
 fn body(work: &HttpWork, arguments: &Arguments) -> Option<String> {
     if work.body == Body::None {
         return None;
+    }
+    if let Some(whole) = &work.body_argument {
+        return arguments.member(whole).map(|raw| raw.get().to_owned());
     }
     let queried = work.query.iter().map(|(_, template)| template);
     let templates = [&work.path].into_iter().chain(queried).chain(work.headers.iter().map(|(_, template)| template));
@@ -233,6 +262,8 @@ mod tests {
         let address = HostPort { host: "t.internal".to_owned(), port: 80 };
         let with_body = matches!(method, HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch);
         HttpWork {
+            lists: Vec::new(),
+            body_argument: None,
             method,
             origin: Origin { scheme: Scheme::Http, address },
             path: template(path),
@@ -248,6 +279,35 @@ mod tests {
         let work = work(HttpMethod::Get, path, query, &[]);
         let arguments = Arguments::parse(arguments).unwrap();
         build(&work, &arguments).map(|request| request.uri().to_string()).map_err(|unfit| unfit.to_string())
+    }
+
+    #[test]
+    fn a_list_stands_in_the_query_as_its_api_has_it() {
+        let table = [
+            (r#"{"a":["x y",1.50,null,true],"b":["p","q,r"]}"#, "/l?a=x%20y&a=1.50&a=true&b=p%2Cq%2Cr"),
+            (r#"{"a":[],"b":[]}"#, "/l"),
+            (r#"{"a":"alone","b":null}"#, "/l?a=alone"),
+        ];
+        for (arguments, expected) in table {
+            let mut work = work(HttpMethod::Get, "/l", &[("a", "{a}"), ("b", "{b}")], &[]);
+            work.lists = vec![("a".to_owned(), Lists::Repeated), ("b".to_owned(), Lists::Commas)];
+            let request = build(&work, &Arguments::parse(arguments).unwrap()).unwrap();
+            assert_eq!(request.uri().to_string(), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn one_argument_may_be_the_whole_body() {
+        for (arguments, body, kind) in [(r#"{"body":[ 1.10 ]}"#, Some("[ 1.10 ]"), Some("application/json")), ("{}", None, None)]
+        {
+            let mut work = work(HttpMethod::Put, "/", &[], &[]);
+            work.body_argument = Some("body".to_owned());
+            let arguments = Arguments::parse(arguments).unwrap();
+            assert_eq!(super::body(&work, &arguments).as_deref(), body);
+            let headers = all_headers(&work, &arguments).unwrap();
+            assert_eq!(headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()), kind);
+            assert_eq!(headers.contains_key(CONTENT_LENGTH), body.is_none(), "that there is no body is said");
+        }
     }
 
     #[test]
