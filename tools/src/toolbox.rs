@@ -14,6 +14,7 @@ use toolgate_policies::zone::Mark;
 
 use crate::arguments::{Arguments, BadArguments};
 use crate::http;
+use crate::mcp::{self, Hub};
 use crate::media::Media;
 use crate::net::Net;
 use crate::said::Said;
@@ -130,12 +131,18 @@ impl HasMark for Output {
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     net: Arc<Net>,
+    hub: Arc<Hub>,
 }
 
 impl Toolbox {
     /// A toolbox whose tools go out through this client.
     pub fn new(net: Arc<Net>) -> Self {
-        Self { net }
+        Self { hub: Hub::new(Arc::clone(&net)), net }
+    }
+
+    /// The sessions with the MCP servers.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// Runs a call to its end, or until the tool's time or `not_after` is over. Dropping the future closes what it had opened.
@@ -158,7 +165,7 @@ impl Toolbox {
                 Ok(()) => http::run(&self.net, tool, work, arguments, due).await,
                 Err(refusal) => refused(call, refusal),
             },
-            Work::Mcp(_) => Output::said(Outcome::Error, &Said::Failed, &call.name),
+            Work::Mcp(work) => mcp::run(&self.hub, tool, work, arguments, due).await,
         }
     }
 }

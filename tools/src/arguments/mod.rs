@@ -137,7 +137,7 @@ pub(crate) fn as_text(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// JSON without the blanks between its tokens.
-fn compact(json: &str) -> String {
+pub(crate) fn compact(json: &str) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |character: &char| {
         let blank = !quoted && character.is_ascii_whitespace();
