@@ -15,6 +15,7 @@ pub mod mcp;
 pub mod model;
 pub mod money;
 pub mod names;
+pub mod pattern;
 pub mod place;
 pub mod price;
 pub mod provider;

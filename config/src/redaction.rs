@@ -74,3 +74,26 @@ impl Default for Redaction {
         Self { tool_results: rules(&Personal::ALL), answers: rules(&[]) }
     }
 }
+
+/// The kinds of secrets, as they stand in `[redacted:kind]`; no pattern has such a name.
+pub const KINDS_OF_SECRETS: [&str; 19] = [
+    "password",
+    "secret",
+    "token",
+    "api_key",
+    "private_key",
+    "credential",
+    "cookie",
+    "jwt",
+    "signature",
+    "webhook",
+    "aws_key",
+    "azure_key",
+    "google_key",
+    "github_token",
+    "gitlab_token",
+    "slack_token",
+    "bot_token",
+    "stripe_key",
+    "registry_token",
+];

@@ -12,6 +12,7 @@ mod models;
 mod openapi;
 mod prices;
 mod providers;
+mod redaction;
 mod rule;
 mod server;
 mod store;
@@ -33,7 +34,6 @@ use crate::raw::shape::Shape;
 use crate::raw::text::Surroundings;
 use crate::raw::yaml::{self, Spot};
 use crate::raw::{At, File, Given, Text, advice};
-use crate::redaction::Redaction;
 use crate::server::Telemetry;
 
 /// A configuration file and what it may refer to.
@@ -100,6 +100,7 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
     prices::priced(file, &models, faults);
     let store = file.store.value().and_then(|raw| store::store(raw, folder, faults));
     let store = store.inspect(|store| store::budgets_have_a_ledger(file, &store.url, faults));
+    let redaction = file.redaction.value().and_then(|raw| redaction::redaction(raw, faults));
     let server = server?;
     Some(Config {
         watched: server.tls.iter().flat_map(tls::files).cloned().chain(openapi.files).collect(),
@@ -111,7 +112,7 @@ fn meant(file: &File, folder: &Path, faults: &mut Faults) -> Option<Config> {
         groups,
         tools: tools.into_iter().chain(openapi.tools).collect(),
         mcp_servers,
-        redaction: Redaction::default(),
+        redaction: redaction?,
         enforcement: *file.enforcement.value()?.trust_zone.value()?,
         limits: limits?,
         store: store?,

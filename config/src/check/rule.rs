@@ -68,7 +68,7 @@ impl Said<'_> {
             max_result: self.max_result.optional()?.map_or(general.max_result, |at| at.value.0),
             cache: self.cache(effect, general.cache, faults)?,
             price: self.price.optional()?.map_or(general.price, |at| Some(at.value.0).filter(|price| price.0 > 0)),
-            redacted: self.redact.optional()?.map_or(general.redacted, |at| is_redacted(at.value)),
+            redacted: redacted(self.redact, self.enabled, faults)?.unwrap_or(general.redacted),
         })
     }
 
@@ -89,10 +89,16 @@ impl Said<'_> {
     }
 }
 
-pub(super) const fn is_redacted(word: Redact) -> bool {
-    match word {
-        Redact::Default => true,
+/// What is said of redaction, if something is. A tool whose results go on as they are is switched on, or off, by somebody who says so.
+pub(super) fn redacted(written: &Given<Redact>, enabled: &Given<bool>, faults: &mut Faults) -> Option<Option<bool>> {
+    let Some(At { value, place }) = written.optional()? else { return Some(None) };
+    if *value == Redact::Off && enabled.is_absent() {
+        let message =
+            "what is not redacted is enabled or disabled in so many words; allowed: with `enabled: true`, `enabled: false`";
+        faults.add(place, message);
+        return None;
     }
+    Some(Some(*value == Redact::Default))
 }
 
 fn scopes(written: &[At<Text>]) -> BTreeSet<Scope> {

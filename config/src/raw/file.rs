@@ -7,6 +7,7 @@ use crate::raw::mcp::McpServer;
 use crate::raw::models::{Model, Provider};
 use crate::raw::money::Limits;
 use crate::raw::openapi::OpenApi;
+use crate::raw::redaction::Redaction;
 use crate::raw::section::{At, section};
 use crate::raw::shape::{Count, Later, Named, Size};
 use crate::raw::store::Store;
@@ -42,7 +43,7 @@ section! {
         /// Which rules refuse, and which only observe.
         enforcement: Enforcement = "{}",
         /// What is taken out of results and answers.
-        redaction: Later,
+        redaction: Redaction = "{}",
         /// What is kept, and where.
         store: Store = "{}",
         /// Logs and traces for operators.

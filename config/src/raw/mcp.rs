@@ -40,8 +40,8 @@ section! {
         timeout: Duration = "30s",
         /// Which of its tools may be had, each by its name, or as `name: { … }` with what holds for that one. Default: all.
         tools: Vec<At<Chosen<McpTool>>>,
-        /// Whether its tools are switched on.
-        enabled: bool = "true",
+        /// Whether its tools are switched on. Default: true.
+        enabled: bool,
         /// What running them does to the world. What the server says about that is believed by nobody.
         effect: Effect = "non_idempotent_write",
         /// Only for admins.

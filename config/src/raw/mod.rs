@@ -9,6 +9,7 @@ pub(crate) mod models;
 pub(crate) mod money;
 pub(crate) mod numeral;
 pub(crate) mod openapi;
+pub(crate) mod redaction;
 pub(crate) mod section;
 pub(crate) mod shape;
 pub(crate) mod store;

@@ -11,6 +11,7 @@ use crate::raw::nearest;
 use crate::raw::shape::{Shape, or_filled, wrong};
 use crate::raw::text::Text;
 use crate::raw::yaml::{Node, Value};
+use crate::redaction::Personal;
 use crate::server::{Auth, Enforcement, LogFormat, Privacy};
 use crate::store::OnCounterFailure;
 use crate::tool::{Body, Effect, Errors, HttpMethod};
@@ -144,7 +145,14 @@ words! {
     }
     Redact {
         "default" => Some(Self::Default),
-        "off" => None,
+        "off" => Some(Self::Off),
+    }
+    Personal {
+        "email" => Some(Self::Email),
+        "phone" => Some(Self::Phone),
+        "iban" => Some(Self::Iban),
+        "card" => Some(Self::Card),
+        "ip" => Some(Self::Ip),
     }
     Transport {
         "stdio" => Some(Self::Stdio),
@@ -161,10 +169,12 @@ words! {
 }
 
 /// Whether what a tool returns is redacted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redact {
     /// As everything is.
     Default,
+    /// It is not.
+    Off,
 }
 
 /// `egress` as one word.
@@ -188,6 +198,8 @@ mod tests {
         assert!(Effect::WORDS.iter().all(|(word, meant)| meant.map(Effect::as_str) == Some(word)));
         assert_eq!(Per::WORDS.len(), Per::ALL.len());
         assert!(Per::WORDS.iter().all(|(word, meant)| meant.map(Per::as_str) == Some(word)));
+        assert_eq!(Personal::WORDS.len(), Personal::ALL.len());
+        assert!(Personal::WORDS.iter().all(|(word, meant)| meant.map(Personal::as_str) == Some(word)));
         assert_eq!(HttpMethod::WORDS.len(), HttpMethod::ALL.len());
         assert!(HttpMethod::WORDS.iter().all(|(word, meant)| meant.map(HttpMethod::as_str) == Some(word)));
     }

@@ -46,7 +46,7 @@ fn an_unknown_key_is_answered_with_those_that_are_known() {
     refused([
         (
             "sever: {}\n",
-            "1:1: sever: unknown key; allowed: server, auth, providers, models, keys, limits, groups, tools, mcp_servers, enforcement, store, telemetry; nearest: server",
+            "1:1: sever: unknown key; allowed: server, auth, providers, models, keys, limits, groups, tools, mcp_servers, openapi, enforcement, redaction, store, telemetry; nearest: server",
         ),
         (
             "server:\n  listn: 127.0.0.1:1\n  xyzzy: 1\n",
@@ -222,12 +222,7 @@ fn what_is_filled_in_is_never_printed() {
 #[test]
 fn what_is_not_supported_yet_is_refused_by_name() {
     refused([
-        (
-            "openapi: {}\nbuiltin: {}\nredaction: {}\n",
-            "1:1: openapi: not supported yet\n\
-             2:1: builtin: not supported yet\n\
-             3:1: redaction: not supported yet",
-        ),
+        ("builtin: {}\n", "1:1: builtin: not supported yet"),
         ("telemetry: { otlp: 'http://127.0.0.1:4318' }\n", "1:14: telemetry.otlp: not supported yet"),
         ("groups: { g: { egress: own_site } }\n", "1:24: groups.g.egress: `own_site` is not supported yet; allowed: none"),
     ]);

@@ -104,9 +104,8 @@ fn a_tool_has_a_data_class_from_somewhere() {
 #[test]
 fn what_a_tool_has_later_is_refused_by_name() {
     refused_tools([(
-        "  - { name: t, group: shop, cache: 60s, redact: off, http: { url: 'https://shop.example.org/' } }\n",
-        "2:29: tools[0].cache: not supported yet\n\
-             2:49: tools[0].redact: `off` is not supported yet; allowed: default",
+        "  - { name: t, group: shop, cache: 60s, http: { url: 'https://shop.example.org/' } }\n",
+        "2:29: tools[0].cache: not supported yet",
     )]);
 }
 

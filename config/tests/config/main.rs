@@ -9,6 +9,7 @@ mod faults_of_mcp;
 mod faults_of_models;
 mod faults_of_money;
 mod faults_of_prices;
+mod faults_of_redaction;
 mod faults_of_server;
 mod faults_of_store;
 mod faults_of_tools;

@@ -226,3 +226,17 @@ fn a_secret_shows_in_no_debug_print() {
     );
     assert!(!format!("{config:?}").contains("s3cret"));
 }
+
+#[test]
+fn what_is_taken_out_of_texts() {
+    let config = accepted(
+        "redaction: { tool_results: { personal: [ip] }, answers: { secrets: false }, patterns: [ { name: ticket, regex: 'TCK-[0-9]{6}' } ] }\n",
+    );
+    let (results, answers) = (&config.redaction.tool_results, &config.redaction.answers);
+    assert!(results.secrets && !answers.secrets);
+    assert_eq!((results.personal.iter().map(|kind| kind.as_str()).collect::<Vec<_>>(), answers.personal.len()), (vec!["ip"], 0));
+    assert_eq!((&*results.patterns[0].name, &*answers.patterns[0].regex), ("ticket", "TCK-[0-9]{6}"));
+    let default = accepted("models: {}\n").redaction;
+    assert!(default.tool_results.secrets && default.answers.secrets);
+    assert_eq!((default.tool_results.personal.len(), default.answers.personal.len()), (5, 0));
+}

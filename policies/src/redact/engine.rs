@@ -5,15 +5,18 @@
 
 use std::ops::Range;
 
-use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::dfa::{Builder, DFA};
 use aho_corasick::{Anchored, MatchKind};
-use toolgate_config::redaction::{Personal, Rules};
+use toolgate_config::pattern::Automaton;
+use toolgate_config::redaction::{Pattern, Rules};
 
 use super::hit::{Hit, Tail};
 use super::kind::Kind;
+use super::patterns;
+use super::sought::Sought;
 use super::trigger::{self, Trigger};
-use super::view::View;
+use super::view::{About, Found, Known, LOOK, MASK, More, View};
 
 /// What is looked for, compiled.
 #[derive(Debug)]
@@ -22,42 +25,14 @@ pub(super) struct Engine {
     start: StateID,
     /// What each pattern of the automaton means.
     triggers: Vec<Trigger>,
-    /// The words that stand in a mask of ours.
-    kinds: Vec<Kind>,
+    /// The words of masks, and the patterns.
+    known: Known,
+    /// Bytes that a pattern's match may begin with, and that with which a mask does; none where there are no patterns.
+    begins: Option<Box<[bool; 256]>>,
     /// What is looked for.
     pub(super) sought: Sought,
     /// Beginnings that must not leave before it is known what they become.
     beginnings: Vec<&'static [u8]>,
-}
-
-/// Which kinds are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sought {
-    pub(super) secrets: bool,
-    pub(super) email: bool,
-    pub(super) phone: bool,
-    pub(super) iban: bool,
-    pub(super) card: bool,
-    pub(super) ip: bool,
-}
-
-impl Sought {
-    pub(super) fn of(rules: &Rules) -> Self {
-        let has = |kind| rules.personal.contains(&kind);
-        Self {
-            secrets: rules.secrets,
-            email: has(Personal::Email),
-            phone: has(Personal::Phone),
-            iban: has(Personal::Iban),
-            card: has(Personal::Card),
-            ip: has(Personal::Ip),
-        }
-    }
-
-    pub(super) fn nothing(self) -> bool {
-        let Self { secrets, email, phone, iban, card, ip } = self;
-        !(secrets || email || phone || iban || card || ip)
-    }
 }
 
 /// How far the pass has come.
@@ -68,12 +43,25 @@ pub(super) struct Cursor {
     /// The end of the last mask.
     pub(super) floor: usize,
     state: StateID,
+    /// What is known of the whole text.
+    about: About,
+    /// How far it was asked whether a pattern's match begins.
+    tried: usize,
     /// Which of the triggers that end at `at` is to be asked next.
     asked: Option<usize>,
     /// How the last mask goes on at `at`.
     tail: Tail,
     /// What is looked for at `at`, before anything else.
     then: Option<Trigger>,
+}
+
+impl Cursor {
+    /// The first bytes of the text were dropped: they are behind it.
+    pub(super) fn forget(&mut self, gone: usize) {
+        self.at -= gone;
+        self.floor = self.floor.saturating_sub(gone);
+        self.tried = self.tried.saturating_sub(gone);
+    }
 }
 
 /// Where the pass stopped.
@@ -99,6 +87,28 @@ pub(super) enum Verdict {
     Wait(usize),
 }
 
+/// What is asked next.
+enum Asked {
+    /// Nothing: the text has ended, for now.
+    Nothing,
+    /// A trigger, and where its literal begins.
+    Trigger(Trigger, usize),
+    /// Whether a pattern matches here.
+    Patterns,
+}
+
+/// No literal is longer, in bytes.
+const LONGEST_LITERAL: usize = 32;
+
+fn compiled(pattern: &Pattern) -> Option<(Kind, Automaton)> {
+    Some((Kind::Pattern(pattern.name.clone()), Automaton::new(&pattern.regex).ok()?))
+}
+
+fn begins(patterns: &[(Kind, Automaton)]) -> Option<Box<[bool; 256]>> {
+    let may = |byte: u8| patterns.iter().any(|(_, pattern)| pattern.may_begin(byte)) || MASK.first() == Some(&byte);
+    (!patterns.is_empty()).then(|| Box::new(std::array::from_fn(|byte| u8::try_from(byte).is_ok_and(may))))
+}
+
 impl Engine {
     pub(super) fn new(rules: &Rules) -> Option<Self> {
         let sought = Sought::of(rules);
@@ -109,32 +119,42 @@ impl Engine {
             .prefilter(false)
             .build(table.iter().map(|(literal, _)| *literal))
             .ok()?;
-        let patterns = rules.patterns.iter().map(|pattern| Kind::Pattern(pattern.name.clone()));
+        let patterns: Vec<_> = rules.patterns.iter().map(compiled).collect::<Option<_>>()?;
+        let own = patterns.iter().map(|(kind, _)| kind.clone());
         Some(Self {
             start: automaton.start_state(Anchored::No).ok()?,
             automaton,
             beginnings: table.iter().filter(|(_, trigger)| trigger.masks_itself()).map(|(literal, _)| *literal).collect(),
             triggers: table.into_iter().map(|(_, trigger)| trigger).collect(),
-            kinds: Kind::BUILT_IN.iter().cloned().chain(patterns).collect(),
+            begins: begins(&patterns),
+            known: Known { sought, kinds: Kind::BUILT_IN.iter().cloned().chain(own).collect(), patterns },
             sought,
         })
     }
 
     pub(super) fn cursor(&self) -> Cursor {
-        Cursor { at: 0, floor: 0, state: self.start, asked: None, tail: Tail::Over, then: None }
+        Cursor { at: 0, floor: 0, about: About::Anything, tried: 0, state: self.start, asked: None, tail: Tail::Over, then: None }
+    }
+
+    /// A cursor over the value of a field.
+    pub(super) fn cursor_about(&self, about: About) -> Cursor {
+        Cursor { about, ..self.cursor() }
     }
 
     /// Goes on to the next mask, or as far as the text has come.
     pub(super) fn step(&self, text: &[u8], last: bool, cursor: &mut Cursor) -> Step {
         loop {
-            if let Some(step) = Self::swallow(&View::new(text, cursor.floor, last, &self.kinds), cursor) {
+            if let Some(step) = Self::swallow(&View::new(text, cursor.floor, last, &self.known).about(cursor.about), cursor) {
                 return step;
             }
-            let view = View::new(text, cursor.floor, last, &self.kinds);
-            let Some((trigger, start)) = self.asked(text, cursor) else {
-                return Step::Hold(if last { text.len() } else { trigger::held(self, &view, text.len()) });
+            let view = View::new(text, cursor.floor, last, &self.known).about(cursor.about);
+            let verdict = match self.asked(text, cursor) {
+                Asked::Nothing if last => return Step::Hold(text.len()),
+                Asked::Nothing => return Step::Hold(trigger::held(self, &view, text.len())),
+                Asked::Trigger(trigger, start) => trigger.ask(&view, start, cursor.at),
+                Asked::Patterns => self.ask_patterns(&view, text, cursor),
             };
-            match trigger.ask(&view, start, cursor.at) {
+            match verdict {
                 Verdict::No => Self::answered(cursor),
                 Verdict::Skip(to) => self.go_on_at(to, cursor),
                 Verdict::Hit(hit) => {
@@ -166,35 +186,100 @@ impl Engine {
     }
 
     fn answered(cursor: &mut Cursor) {
-        if cursor.then.take().is_none() {
-            cursor.asked = cursor.asked.map(|asked| asked + 1);
+        if cursor.then.take().is_some() {
+            return;
+        }
+        match &mut cursor.asked {
+            Some(asked) => *asked += 1,
+            None => cursor.tried = cursor.at + 1,
         }
     }
 
-    /// The trigger that is to be asked, where it begins; it ends where the cursor is.
-    fn asked(&self, text: &[u8], cursor: &mut Cursor) -> Option<(Trigger, usize)> {
+    /// What is to be asked next. A trigger ends where the cursor is.
+    fn asked(&self, text: &[u8], cursor: &mut Cursor) -> Asked {
         if let Some(then) = cursor.then {
-            return Some((then, cursor.at));
+            return Asked::Trigger(then, cursor.at);
         }
         if cursor.asked.is_none_or(|asked| asked >= self.automaton.match_len(cursor.state)) {
-            self.read(text, cursor)?;
+            match &self.begins {
+                None => self.read(text, cursor),
+                Some(begins) => {
+                    if self.read_up_to(begins, text, cursor) {
+                        return Asked::Patterns;
+                    }
+                }
+            }
         }
-        let pattern = self.automaton.match_pattern(cursor.state, cursor.asked?);
-        Some((self.triggers[pattern.as_usize()], cursor.at - self.automaton.pattern_len(pattern)))
+        let Some(asked) = cursor.asked else { return Asked::Nothing };
+        let pattern = self.automaton.match_pattern(cursor.state, asked);
+        Asked::Trigger(self.triggers[pattern.as_usize()], cursor.at - self.automaton.pattern_len(pattern))
     }
 
     /// Reads on to the next place where triggers end.
-    fn read(&self, text: &[u8], cursor: &mut Cursor) -> Option<()> {
+    fn read(&self, text: &[u8], cursor: &mut Cursor) {
         let mut state = cursor.state;
-        for (offset, &byte) in text.get(cursor.at..)?.iter().enumerate() {
+        for (offset, &byte) in text.get(cursor.at..).unwrap_or_default().iter().enumerate() {
             state = self.automaton.next_state(Anchored::No, state, byte);
             if self.automaton.is_special(state) && self.automaton.is_match(state) {
                 (cursor.state, cursor.at, cursor.asked) = (state, cursor.at + offset + 1, Some(0));
-                return Some(());
+                return;
             }
         }
         (cursor.state, cursor.at, cursor.asked) = (state, text.len(), None);
-        None
+    }
+
+    /// The same, and no further than to where a pattern's match may begin: whether it is there.
+    fn read_up_to(&self, begins: &[bool; 256], text: &[u8], cursor: &mut Cursor) -> bool {
+        cursor.asked = None;
+        while let Some(&byte) = text.get(cursor.at) {
+            if begins[usize::from(byte)] && cursor.tried <= cursor.at {
+                return true;
+            }
+            cursor.state = self.automaton.next_state(Anchored::No, cursor.state, byte);
+            cursor.at += 1;
+            if self.automaton.is_special(cursor.state) && self.automaton.is_match(cursor.state) {
+                cursor.asked = Some(0);
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a pattern matches where the cursor is. What it begins and a credential goes on with goes as a whole.
+    fn ask_patterns(&self, view: &View<'_>, text: &[u8], cursor: &Cursor) -> Verdict {
+        match patterns::find(view, cursor.at) {
+            Ok(Some(patterns::Found::Mask(to))) => Verdict::Skip(to),
+            Ok(Some(patterns::Found::Match(hit))) => match self.overlapping(view, text, cursor, hit.end) {
+                Ok(Some(longer)) if longer.end > hit.end => Verdict::Hit(Hit { start: hit.start, kind: hit.kind, ..longer }),
+                Ok(Some(longer)) if longer.end == hit.end => Verdict::Hit(Hit { tail: longer.tail, then: longer.then, ..hit }),
+                Ok(_) => Verdict::Hit(hit),
+                Err(More) => Verdict::Wait(cursor.at),
+            },
+            Ok(None) => Verdict::No,
+            Err(More) => Verdict::Wait(cursor.at),
+        }
+    }
+
+    /// What else begins between the cursor and the end of a match.
+    fn overlapping(&self, view: &View<'_>, text: &[u8], cursor: &Cursor, end: usize) -> Found<Option<Hit>> {
+        let view = view.up_to(cursor.at + LOOK);
+        let text = text.get(..(end + LONGEST_LITERAL).min(cursor.at + LOOK)).unwrap_or(text);
+        let mut inner = Cursor { state: self.start, asked: None, tail: Tail::Over, then: None, ..*cursor };
+        loop {
+            if inner.asked.is_none_or(|asked| asked >= self.automaton.match_len(inner.state)) {
+                self.read(text, &mut inner);
+            }
+            let Some(asked) = inner.asked else { break };
+            let pattern = self.automaton.match_pattern(inner.state, asked);
+            let start = inner.at - self.automaton.pattern_len(pattern);
+            match self.triggers[pattern.as_usize()].ask(&view, start, inner.at) {
+                Verdict::Hit(hit) if hit.start < end && hit.start >= cursor.at => return Ok(Some(hit)),
+                Verdict::Wait(_) => return Err(More),
+                Verdict::Hit(_) | Verdict::Skip(_) | Verdict::No => inner.asked = Some(asked + 1),
+            }
+        }
+        let cut = inner.at < end + LONGEST_LITERAL && view.at(inner.at).is_err();
+        if cut && trigger::held(self, &view, inner.at) < end { Err(More) } else { Ok(None) }
     }
 
     /// Beginnings that must not leave before it is known what they become.
@@ -207,9 +292,11 @@ impl Engine {
         if !self.sought.secrets || name.len() > LONGEST_NAME {
             return None;
         }
-        let view = View::new(name, 0, true, &self.kinds);
+        let view = View::new(name, 0, true, &self.known);
         let mut cursor = self.cursor();
-        while self.read(name, &mut cursor).is_some() {
+        loop {
+            self.read(name, &mut cursor);
+            cursor.asked?;
             for match_of in 0..self.automaton.match_len(cursor.state) {
                 let pattern = self.automaton.match_pattern(cursor.state, match_of);
                 let start = cursor.at - self.automaton.pattern_len(pattern);
@@ -219,7 +306,6 @@ impl Engine {
                 }
             }
         }
-        None
     }
 }
 

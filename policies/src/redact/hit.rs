@@ -4,6 +4,7 @@ use super::checks::email;
 use super::checks::pem::Pem;
 use super::checks::value::Close;
 use super::kind::Kind;
+use super::patterns::Growth;
 use super::trigger::Trigger;
 use super::view::{Class, View};
 
@@ -47,6 +48,8 @@ pub(super) enum Tail {
     Domain,
     /// As long as it looks like the body of a PEM block, and its last line.
     Pem(Pem),
+    /// As long as a pattern matches more.
+    Pattern(Growth),
 }
 
 impl Tail {
@@ -60,6 +63,7 @@ impl Tail {
                 Self::Run(class) => view.at(to).map(|byte| byte.is_some_and(class).then_some((to + 1, tail))),
                 Self::Value(close) => close.step(view, to).map(|next| next.map(|to| (to, tail))),
                 Self::Domain => email::domain_step(view, to).map(|next| next.map(|to| (to, tail))),
+                Self::Pattern(growth) => growth.step(view, to).map(|next| next.map(|(to, growth)| (to, Self::Pattern(growth)))),
                 Self::Pem(pem) => pem.step(view, to).map(|next| next.map(|(to, pem)| (to, pem.map_or(Self::Over, Self::Pem)))),
             };
             match step {

@@ -4,15 +4,25 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::checks::judge::is_reference;
+use super::checks::phone;
 use super::kind::{Counts, Kind};
-use super::view::MASK;
+use super::view::{About, MASK};
 use super::{Redactor, mark};
 
 /// A document without what is to be taken out; `None`: it is no JSON, or not one that holds a string.
 pub(super) fn redact<'t>(redactor: &Redactor, text: &'t str, counts: &mut Counts) -> Option<Cow<'t, str>> {
     let mut found = Counts::default();
-    let mut pass =
-        Pass { redactor, text, at: 0, out: String::new(), copied: 0, counts: &mut found, nested: Vec::new(), secret: None };
+    let mut pass = Pass {
+        redactor,
+        text,
+        at: 0,
+        out: String::new(),
+        copied: 0,
+        counts: &mut found,
+        nested: Vec::new(),
+        secret: None,
+        about: About::Anything,
+    };
     pass.documents()?;
     let (out, copied) = (pass.out, pass.copied);
     counts.merge(&found);
@@ -32,6 +42,8 @@ struct Pass<'a, 't> {
     nested: Vec<u8>,
     /// What the next value is, for its key says that it is secret.
     secret: Option<Kind>,
+    /// What its key says about it otherwise.
+    about: About,
 }
 
 impl<'t> Pass<'_, 't> {
@@ -105,7 +117,9 @@ impl<'t> Pass<'_, 't> {
         let text: Cow<'t, str> =
             if escaped { Cow::Owned(decoded(self.text.get(raw.clone())?)?) } else { Cow::Borrowed(self.text.get(raw.clone())?) };
         self.secret = self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes()));
+        self.about = About::Anything;
         self.scan(raw, &text, escaped)?;
+        self.about = about(text.as_bytes());
         if self.next()? != b':' {
             return None;
         }
@@ -141,7 +155,7 @@ impl<'t> Pass<'_, 't> {
     /// What of a string is to be masked: `raw` as it is written, `text` as it is meant.
     fn scan(&mut self, raw: Range<usize>, text: &str, escaped: bool) -> Option<()> {
         let mut masks = Vec::new();
-        self.redactor.masks(text, |place, kind| masks.push((place, kind.clone())));
+        self.redactor.masks(text, self.about, |place, kind| masks.push((place, kind.clone())));
         if masks.is_empty() {
             return Some(());
         }
@@ -190,6 +204,19 @@ impl<'t> Pass<'_, 't> {
     fn next(&mut self) -> Option<u8> {
         self.blanks();
         self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+/// What a key says about its value.
+fn about(key: &[u8]) -> About {
+    let mut words = key
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .flat_map(|part| part.chunk_by(|a, b| !(a.is_ascii_lowercase() && b.is_ascii_uppercase())));
+    match words.find_map(|word| {
+        if phone::is_word(word) { Some(About::Phone) } else { word.eq_ignore_ascii_case(b"version").then_some(About::Version) }
+    }) {
+        Some(about) => about,
+        None => About::Anything,
     }
 }
 

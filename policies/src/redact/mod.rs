@@ -11,7 +11,9 @@ mod engine;
 mod hit;
 mod json;
 mod kind;
+mod patterns;
 mod shapes;
+mod sought;
 mod trigger;
 mod view;
 mod window;
@@ -21,8 +23,10 @@ use std::ops::Range;
 
 use toolgate_config::redaction::Rules;
 
-use self::engine::{Engine, Sought, Step};
+use self::engine::{Engine, Step};
 pub use self::kind::{Counts, Iter, Kind};
+use self::sought::Sought;
+use self::view::About;
 pub use self::window::Window;
 
 /// What is taken out of texts, compiled: once for a configuration.
@@ -61,7 +65,7 @@ impl Redactor {
     pub fn text<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
-        self.masks(text, |place, kind| {
+        self.masks(text, About::Anything, |place, kind| {
             out.push_str(text.get(copied..place.start).unwrap_or_default());
             mark(kind, &mut out);
             counts.add(kind);
@@ -88,14 +92,14 @@ impl Redactor {
     }
 
     /// What is to be masked in a text, in its order.
-    fn masks(&self, text: &str, mut masked: impl FnMut(Range<usize>, &Kind)) {
+    fn masks(&self, text: &str, about: About, mut masked: impl FnMut(Range<usize>, &Kind)) {
         let engine = match &self.state {
             State::Off => return,
             State::On(engine) => engine,
             State::Shut if text.is_empty() || text == SHUT => return,
             State::Shut => return masked(0..text.len(), &Kind::Secret),
         };
-        let mut cursor = engine.cursor();
+        let mut cursor = engine.cursor_about(about);
         let mut open: Option<(Range<usize>, Kind)> = None;
         loop {
             match engine.step(text.as_bytes(), true, &mut cursor) {

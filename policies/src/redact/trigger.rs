@@ -1,11 +1,12 @@
 //! What the automaton looks for, what is asked where it is found, and what must be held back until it can be.
 
 use super::checks::name::{Name, WORDS, Word};
-use super::checks::{email, field, header, jwt, pem, url};
-use super::engine::{Engine, Sought, Verdict};
+use super::checks::{bot, card, dsn, email, field, header, iban, ip, jwt, pem, phone, url};
+use super::engine::{Engine, Verdict};
 use super::hit::Hit;
 use super::kind::Kind;
 use super::shapes::{self, SHAPES};
+use super::sought::Sought;
 use super::view::{Found, MASK, View, lower_hex};
 
 /// What a literal that was found may be part of.
@@ -25,7 +26,19 @@ pub(super) enum Trigger {
     Cookies,
     NextCookie,
     Mailchimp,
+    /// `@`: an e-mail address.
     At,
+    /// `@tcp(`: a login before it.
+    Network,
+    /// `.`, as in a bot's token.
+    Dot,
+    /// A digit.
+    Digit,
+    /// `+` or `(` before digits.
+    Plus,
+    Bracket,
+    /// `:`, as in an address.
+    Colon,
 }
 
 /// The literals, and what each may be part of.
@@ -38,6 +51,15 @@ pub(super) fn table(sought: Sought) -> Vec<(&'static [u8], Trigger)> {
     }
     if sought.email {
         table.push((b"@", Trigger::At));
+    }
+    if sought.phone {
+        table.extend([(&b"+"[..], Trigger::Plus), (b"(", Trigger::Bracket)]);
+    }
+    if sought.ip {
+        table.push((b":", Trigger::Colon));
+    }
+    if sought.has_digits() {
+        table.extend([&b"0"[..], b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9"].map(|digit| (digit, Trigger::Digit)));
     }
     table
 }
@@ -52,6 +74,9 @@ const OTHERS: &[(&str, Trigger)] = &[
     ("basic", Trigger::Basic),
     ("cookie", Trigger::Cookies),
     ("-us", Trigger::Mailchimp),
+    ("@tcp(", Trigger::Network),
+    ("@unix(", Trigger::Network),
+    (".", Trigger::Dot),
 ];
 
 impl Trigger {
@@ -74,6 +99,12 @@ impl Trigger {
             Self::Cookies => verdict(header::cookies(view, start, end), end),
             Self::NextCookie => verdict(header::next_cookie(view, end), end),
             Self::Mailchimp => verdict(shapes::mailchimp(view, start, end), start.saturating_sub(shapes::MAILCHIMP)),
+            Self::Network => verdict(dsn::find(view, start), dsn::begins(view, start)),
+            Self::Dot => verdict(bot::discord(view, start, end), bot::begins(view, start)),
+            Self::Digit => number(view, start),
+            Self::Plus => verdict(phone::international(view, start, end), start),
+            Self::Bracket => verdict(phone::national(view, start), start),
+            Self::Colon => verdict(ip::six(view, start), ip::may_begin(view, start)),
             Self::At => verdict(email::find(view, start, end), email::begins(view, start)),
         }
     }
@@ -97,6 +128,31 @@ impl Trigger {
     }
 }
 
+/// A check of what begins at a place.
+type Check = fn(&View<'_>, usize) -> Found<Option<Hit>>;
+
+/// What begins with a digit, or with letters before it.
+fn number(view: &View<'_>, start: usize) -> Verdict {
+    let sought = view.sought();
+    match view.before(start) {
+        Some(byte) if byte.is_ascii_digit() || byte == b'_' => return Verdict::No,
+        Some(byte) if byte.is_ascii_alphabetic() => {
+            let begins = if sought.iban { iban::begins(view, start) } else { None };
+            return begins.map_or(Verdict::No, |begins| verdict(iban::find(view, start), begins));
+        }
+        _ => {}
+    }
+    let checks: [(bool, Check); 4] =
+        [(sought.ip, ip::four), (sought.card, card::find), (sought.phone, phone::national), (sought.secrets, bot::telegram)];
+    for (_, check) in checks.into_iter().filter(|(sought, _)| *sought) {
+        match check(view, start) {
+            Ok(None) => {}
+            found => return verdict(found, start),
+        }
+    }
+    Verdict::No
+}
+
 /// `hold`: where the mask would begin at the earliest.
 fn verdict(found: Found<Option<Hit>>, hold: usize) -> Verdict {
     match found {
@@ -114,6 +170,15 @@ pub(super) fn held(engine: &Engine, view: &View<'_>, place: usize) -> usize {
         if place - hex <= shapes::MAILCHIMP && view.word_begins(hex) {
             held = held.min(hex);
         }
+    }
+    if engine.sought.secrets {
+        held = held.min(dsn::begins(view, place)).min(bot::begins(view, place));
+    }
+    if engine.sought.iban {
+        held = held.min(iban::may_begin(view, place));
+    }
+    if engine.sought.ip {
+        held = held.min(ip::may_begin(view, place));
     }
     if engine.sought.email {
         held = held.min(email::begins(view, place));

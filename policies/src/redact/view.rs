@@ -3,7 +3,10 @@
 //! Two rules here make a stream the same as its whole. A check that runs into the end of what has come, while more may come, gives up with
 //! [`More`] and is asked again; and no check looks further ahead than [`LOOK`] bytes from what it would mask, or further back than [`BACK`].
 
+use toolgate_config::pattern::Automaton;
+
 use super::kind::Kind;
+use super::sought::Sought;
 
 /// How far a check may look ahead of what it would mask before it must have decided, in bytes.
 pub(super) const LOOK: usize = 128;
@@ -26,20 +29,84 @@ pub(super) type Found<T> = Result<T, More>;
 /// A set of bytes.
 pub(super) type Class = fn(u8) -> bool;
 
+/// What the name of a field says about its value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum About {
+    /// Nothing.
+    #[default]
+    Anything,
+    /// It is a telephone number.
+    Phone,
+    /// It is a version.
+    Version,
+}
+
+/// What a configuration says.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Which kinds are looked for.
+    pub(super) sought: Sought,
+    /// The words that stand in masks of ours.
+    pub(super) kinds: Vec<Kind>,
+    /// The patterns of the operator's own.
+    pub(super) patterns: Vec<(Kind, Automaton)>,
+}
+
 /// A text and what is known of it.
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {
     bytes: &'t [u8],
     floor: usize,
     last: bool,
-    kinds: &'t [Kind],
+    known: &'t Known,
+    about: About,
 }
 
 impl<'t> View<'t> {
-    /// `floor`: the end of the last mask, before which nothing is looked at; `last`: nothing comes after `bytes`; `kinds`: what masks of ours
-    /// may say.
-    pub(super) fn new(bytes: &'t [u8], floor: usize, last: bool, kinds: &'t [Kind]) -> Self {
-        Self { bytes, floor, last, kinds }
+    /// `floor`: the end of the last mask, before which nothing is looked at; `last`: nothing comes after `bytes`; `known`: what masks of ours
+    /// may say, and the patterns.
+    pub(super) fn new(bytes: &'t [u8], floor: usize, last: bool, known: &'t Known) -> Self {
+        Self { bytes, floor, last, known, about: About::Anything }
+    }
+
+    /// The same text as if nothing were known of it from a place on but that it goes on.
+    pub(super) fn up_to(&self, place: usize) -> Self {
+        let bytes = self.bytes.get(..place).unwrap_or(self.bytes);
+        Self { bytes, last: self.last || bytes.len() == place, ..*self }
+    }
+
+    /// The same text as the value of a field.
+    pub(super) fn about(self, about: About) -> Self {
+        Self { about, ..self }
+    }
+
+    /// Whether it is the value of a field that holds telephone numbers.
+    pub(super) fn is_of_phone(&self) -> bool {
+        self.about == About::Phone
+    }
+
+    /// Whether it is the value of a field that holds versions.
+    pub(super) fn is_of_version(&self) -> bool {
+        self.about == About::Version
+    }
+
+    /// Which kinds are looked for.
+    pub(super) fn sought(&self) -> Sought {
+        self.known.sought
+    }
+
+    /// The patterns of the operator's own.
+    pub(super) fn patterns(&self) -> &'t [(Kind, Automaton)] {
+        &self.known.patterns
+    }
+
+    /// The byte before a place as a pattern sees it: behind a mask that is its last one.
+    pub(super) fn before_as_written(&self, place: usize) -> Option<u8> {
+        match place {
+            0 => None,
+            _ if place == self.floor => Some(b']'),
+            _ => self.bytes.get(place - 1).copied(),
+        }
     }
 
     /// How many bytes there are so far.
@@ -113,8 +180,13 @@ impl<'t> View<'t> {
         }
         let word = place + MASK.len();
         let end = self.run(word, LONGEST_WORD + 1, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))?;
-        let known = self.kinds.iter().any(|kind| kind.as_str().as_bytes() == self.slice(word, end));
+        let known = self.known.kinds.iter().any(|kind| kind.as_str().as_bytes() == self.slice(word, end));
         Ok((known && self.at(end)? == Some(b']')).then_some(end + 1))
+    }
+
+    /// Whether a dot and a digit follow.
+    pub(super) fn is_decimal(&self, place: usize) -> Found<bool> {
+        Ok(self.at(place)? == Some(b'.') && self.at(place + 1)?.is_some_and(digit))
     }
 
     /// Whether a word may begin here: what stands before is no letter, digit or `_` (of ASCII: some scripts write without spaces).

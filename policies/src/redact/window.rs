@@ -82,8 +82,7 @@ impl Window {
         if gone > BACK {
             self.text.drain(..gone);
             self.sent -= gone;
-            cursor.at -= gone;
-            cursor.floor = cursor.floor.saturating_sub(gone);
+            cursor.forget(gone);
         }
     }
 }

@@ -85,3 +85,44 @@ fn json_keeps_its_form() {
         assert!(matches!(redactor.json(&once, &mut counts), Cow::Borrowed(_)), "{once}");
     }
 }
+
+#[test]
+fn personal_data_passes_its_check() {
+    table(&[
+        ("IBAN DE89 3704 0044 0532 0130 00.", "IBAN [redacted:iban]."),
+        ("GB82WEST12345698765432, ok", "[redacted:iban], ok"),
+        ("card 4111 1111 1111 1111 exp", "card [redacted:card] exp"),
+        ("5555555555554444", "[redacted:card]"),
+        ("3782-822463-10005", "[redacted:card]"),
+        ("call +49 30 1234567 now", "call [redacted:phone] now"),
+        ("+1 (415) 555-2671", "[redacted:phone]"),
+        ("(415) 555-2671 or 415-555-2671", "[redacted:phone] or [redacted:phone]"),
+        ("Tel. 030 1234567", "Tel. [redacted:phone]"),
+        ("from 203.0.113.7:443 and 10.0.0.0/8", "from [redacted:ip]:443 and [redacted:ip]/8"),
+        ("at 2001:db8::1 and fe80::1ff:fe23:4567:890a%eth0", "at [redacted:ip] and [redacted:ip]%eth0"),
+    ]);
+    let redactor = redactor();
+    for text in [
+        "4111 1111 1111 1112",
+        "DE89 3704 0044 0532 0130 01",
+        "v1.2.3.4 and version 1.2.3.4 and Chrome/120.0.0.0",
+        "127.0.0.1 0.0.0.0 255.255.255.0 ::1",
+        "1767225600123 2026-01-02T03:04:05Z 12:30:45",
+        "aa:bb:cc:dd:ee:ff std::fmt a::b",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "order 1234567890 of 2024-01-02",
+    ] {
+        assert_eq!(redactor.text(text, &mut Counts::default()), text);
+    }
+}
+
+#[test]
+fn patterns_of_the_operator() {
+    table(&[
+        ("see TCK-123456 and TCK-12345", "see [redacted:ticket] and TCK-12345"),
+        ("key: SECRET-CANARY-1 done", "key: [redacted:canary] done"),
+        ("TCK-123456sk-~abcdefghijklmnopqrstuv", "[redacted:ticket][redacted:api_key]"),
+    ]);
+    let long = format!("SECRET-CANARY-{} end", "7".repeat(1000));
+    assert_eq!(redacted(&redactor(), &long), "[redacted:canary] end");
+}

@@ -18,7 +18,7 @@ use self::schema::Schemas;
 use super::headers::sent_along;
 use super::http::{self, Reach, out_of_reach};
 use super::models::names;
-use super::rule::{Said, class_of, said};
+use super::rule::{Said, class_of, redacted, said};
 use super::tools::{default_effect, written_egress};
 use super::{declared, unique};
 use crate::address::BaseUrl;
@@ -28,7 +28,7 @@ use crate::names::{GroupName, ToolName};
 use crate::place::{Faults, Place};
 use crate::raw::mcp::{Chosen, McpTool};
 use crate::raw::openapi::OpenApi;
-use crate::raw::{At, File, advice};
+use crate::raw::{At, File, Given, advice};
 use crate::secret::Secret;
 use crate::template::{Part, Template};
 use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Work};
@@ -201,7 +201,7 @@ impl Api<'_> {
             max_result: raw.max_result.value()?.0,
             cache: None,
             price: None,
-            redacted: super::rule::is_redacted(*raw.redact.value()?),
+            redacted: redacted(&raw.redact, own.map_or(&Given::Absent, |own| &own.enabled), faults)?.unwrap_or(true),
         };
         own.map_or(Some(general.clone()), |with| said!(with).over(&general, faults))
     }

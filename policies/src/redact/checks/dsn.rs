@@ -1,0 +1,33 @@
+//! Logins before the address of a server, in the form of Go's drivers: `user:password@tcp(host:port)/database`.
+
+use crate::redact::hit::Hit;
+use crate::redact::kind::Kind;
+use crate::redact::view::{Found, View};
+
+/// The longest password, in bytes.
+const PASSWORD: usize = 64;
+
+/// A password before the `@` at `at`.
+pub(in crate::redact) fn find(view: &View<'_>, at: usize) -> Found<Option<Hit>> {
+    let from = begins(view, at);
+    let masked = view.slice(from, at).is_empty() || view.before(at).is_none();
+    Ok((!masked).then(|| Hit::new(from, at, Kind::Password)))
+}
+
+/// Where the password would begin of a login that ends at a place; the place itself, where there is none.
+pub(in crate::redact) fn begins(view: &View<'_>, place: usize) -> usize {
+    let from = view.run_back(place, PASSWORD + 1, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') || !byte.is_ascii()
+    });
+    let login = view.slice(from, place);
+    match login.iter().position(|&byte| byte == b':') {
+        Some(colon)
+            if colon > 0
+                && !login.get(colon + 1..).is_some_and(|rest| rest.starts_with(b"/"))
+                && login.get(colon - 1).is_some_and(u8::is_ascii_alphanumeric) =>
+        {
+            from + colon + 1
+        }
+        _ => place,
+    }
+}
