@@ -24,6 +24,7 @@ use super::failure::Failure;
 use super::sieve::{Sieve, answer_to};
 use super::stream::{Messages, Purpose, messages};
 use super::{LONGEST_MESSAGE, LONGEST_SILENCE};
+use super::super::wire::{self, Ticket};
 use crate::net::{Answer, AnswerBody, Net, NetError, Patience, headers};
 
 /// The session's name, in both directions.
@@ -108,14 +109,20 @@ impl Client {
         let asked = Asked::of(&message);
         self.note(&asked);
         let until = Instant::now() + asked.within(&self.0.server);
-        let body = serde_json::to_vec(&message).map_err(|_| Failure::Unreadable)?;
+        let refused_before = wire::ticket(&message).is_some_and(Ticket::was_refused);
+        // Nobody waits for it any more, or nobody could read it.
+        let body = wire::encode(&message).map_err(|_| Failure::Late)?;
         let mut request = self.request(Method::POST, session.as_deref(), own, Bytes::from(body));
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let answering = async {
             let answer = self.send(request, asked.may_be_sent_twice(), until).await?;
             self.understand(answer, &asked, session.is_some(), until).await
         };
-        let response = timeout_at(until, answering).await.unwrap_or(Err(Failure::Late.into()))?;
+        let response = timeout_at(until, answering).await.unwrap_or(Err(Failure::Late.into()));
+        if let (Some(ticket), Err(error)) = (wire::ticket(&message), &response) {
+            tell(ticket, error, refused_before);
+        }
+        let response = response?;
         if asked.begins() && self.0.begun.swap(true, Ordering::Relaxed) {
             self.0.renewed.notify_one();
         }
@@ -301,6 +308,17 @@ impl Asked {
             Self::Answer { what: What::Call, .. } => rules.map(|rule| rule.timeout).fold(server.timeout, Duration::max) + SLACK,
             _ => server.timeout,
         }
+    }
+}
+
+/// What whoever waits for an answer must know of there being none: whether the server can have taken the request.
+fn tell(ticket: &Ticket, error: &Error, refused_before: bool) {
+    match error {
+        Error::SessionExpired if refused_before => ticket.answered(StatusCode::NOT_FOUND.as_u16()),
+        Error::SessionExpired => ticket.untaken(),
+        Error::HttpStatus(error) => ticket.answered(error.status),
+        Error::Client(failure) if !failure.may_have_acted() => ticket.untaken(),
+        _ => {}
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::super::wire;
 use super::failure::Failure;
 
 /// How many of a server's own requests may wait for our reply. We have nothing to say but that we are there, so nobody needs more.
@@ -36,6 +37,9 @@ impl Sieve {
             None => Passed::Unreadable,
             Some(Kind::Answer(answered)) => match answer(&text, answered, id) {
                 Answer::Another => Passed::Nothing,
+                Answer::AsItIs(message) if wire::is_packed(&message) => {
+                    Passed::Answer(serde_json::to_string(&message).unwrap_or_default())
+                }
                 Answer::AsItIs(_) => Passed::Answer(text),
                 Answer::Instead(message) => Passed::Answer(serde_json::to_string(&message).unwrap_or_default()),
             },
@@ -124,7 +128,7 @@ fn answer(text: &str, answered: Option<RequestId>, id: Option<&RequestId>) -> An
     {
         return Answer::Another;
     }
-    match (serde_json::from_str(text), answered.as_ref().or(id)) {
+    match (wire::decode(text), answered.as_ref().or(id)) {
         (Ok(ServerJsonRpcMessage::Error(error)), Some(id)) if error.id.is_none() => {
             Answer::Instead(ServerJsonRpcMessage::error(error.error, Some(id.clone())))
         }
