@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use toolgate_config::tool::{Tool, Work};
+use toolgate_config::mcp::Reach;
+use toolgate_config::tool::{McpWork, Tool, Work};
 use toolgate_policies::Cleared;
 use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::gate::{self, AsksForTool, HasMark, ToolUse};
@@ -165,8 +166,19 @@ impl Toolbox {
                 Ok(()) => http::run(&self.net, tool, work, arguments, due).await,
                 Err(refusal) => refused(call, refusal),
             },
-            Work::Mcp(work) => mcp::run(&self.hub, tool, work, arguments, due).await,
+            Work::Mcp(work) => match clear_server(tool, work) {
+                Ok(()) => mcp::run(&self.hub, tool, work, arguments, due).await,
+                Err(refusal) => refused(call, refusal),
+            },
         }
+    }
+}
+
+/// Whether the tool's server may be reached over the network, where that is how it is reached.
+fn clear_server(tool: &Tool, work: &McpWork) -> Result<(), EgressRefusal> {
+    match &work.server.reach {
+        Reach::Http { url, .. } => gate::clear_egress(tool, &url.origin),
+        Reach::Stdio { .. } => Ok(()),
     }
 }
 

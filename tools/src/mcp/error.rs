@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::http::Failure;
+
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallError {
@@ -41,6 +43,8 @@ pub(super) enum Unreachable {
     Late,
     /// It left before it had greeted.
     Gone,
+    /// HTTP did not bring us there, or brought no greeting back.
+    Http(Failure),
     /// It answered the greeting with an error of this code.
     Refused(i32),
     /// It speaks no version of the protocol that we speak.
@@ -55,6 +59,7 @@ impl fmt::Display for Unreachable {
             Self::Start(kind) => write!(f, "it could not be started: {kind}"),
             Self::Late => f.write_str("it did not greet in time"),
             Self::Gone => f.write_str("it left before it had greeted"),
+            Self::Http(failure) => failure.fmt(f),
             Self::Refused(code) => write!(f, "it refused the greeting with error {code}"),
             Self::Version => f.write_str("it speaks no version of the protocol that is known here"),
             Self::Strange => f.write_str("it does not speak the protocol"),

@@ -8,7 +8,7 @@ mod answer;
 mod call;
 mod error;
 mod flag;
-pub mod http;
+mod http;
 mod hub;
 mod listing;
 mod output;

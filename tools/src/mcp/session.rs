@@ -20,6 +20,7 @@ use toolgate_config::mcp::{McpServer, Reach};
 
 use super::error::{Lost, Unreachable};
 use super::flag::Flag;
+use super::http::{self, Failure};
 use super::stdio::{self, Process};
 use super::wire::{Stage, Ticket};
 use crate::bound;
@@ -120,9 +121,9 @@ async fn attempt(
             process = Some(started);
             within(due, closing, ears.serve_with_lifecycle(lines, greeting.mode())).await
         }
-        Reach::Http { .. } => {
-            let _ = net;
-            Err(Unreachable::Strange)
+        Reach::Http { url, headers } => {
+            let transport = http::transport(server, url, headers, Arc::clone(net), Arc::clone(&changed));
+            within(due, closing, ears.serve_with_lifecycle(transport, greeting.mode())).await
         }
     };
     match greeted {
@@ -156,7 +157,8 @@ async fn within(
 fn unreachable(error: &ClientInitializeError) -> Unreachable {
     match error {
         ClientInitializeError::JsonRpcError(error) => Unreachable::Refused(error.code.0),
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => Unreachable::Gone,
+        ClientInitializeError::TransportError { .. } => Failure::of(error).map_or(Unreachable::Gone, Unreachable::Http),
+        ClientInitializeError::ConnectionClosed(_) => Unreachable::Gone,
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => Unreachable::Version,
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unreachable(fallback),
         _ => Unreachable::Strange,
@@ -245,8 +247,13 @@ impl Session {
 
     fn lost(&self, error: ServiceError, ticket: &Ticket) -> Lost {
         match (error, ticket.stage()) {
-            (ServiceError::McpError(ErrorData { code, message, .. }), _) => {
-                Lost::Said { code: code.0, text: message.into_owned() }
+            (ServiceError::McpError(error), _) => match Failure::of_answer(&error) {
+                None => Lost::Said { code: error.code.0, text: error.message.into_owned() },
+                Some(Failure::Cut | Failure::SessionBegunAnew) => Lost::Taken,
+                Some(_) => Lost::Strange,
+            },
+            (ServiceError::TransportSend(error), Stage::Begun) if Failure::of(&error).is_some_and(Failure::is_an_answer) => {
+                Lost::Strange
             }
             (ServiceError::TransportSend(_) | ServiceError::TransportClosed, Stage::Answered(status)) => Lost::Status(status),
             (ServiceError::TransportSend(_) | ServiceError::TransportClosed, Stage::Untaken) => {

@@ -75,19 +75,23 @@ impl Ticket {
         self.0.stage.compare_exchange(WAITING, ABANDONED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The transport is about to write it; `false`: it must not.
+    /// The transport is about to write it, or to write it again where it was refused; `false`: it must not.
     fn begin(&self) -> bool {
-        self.0.stage.compare_exchange(WAITING, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let begun = |stage| matches!(stage, WAITING | UNTAKEN).then_some(BEGUN);
+        self.0.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, begun).is_ok()
+    }
+
+    /// Whether it was written before, and certainly not taken.
+    pub(super) fn was_refused(&self) -> bool {
+        self.0.stage.load(Ordering::Acquire) == UNTAKEN
     }
 
     /// The transport knows that the server did not take what it was to write: there was no connection, or no such session.
-    #[allow(dead_code, reason = "only HTTP can know that")]
     pub(super) fn untaken(&self) {
         self.0.stage.store(UNTAKEN, Ordering::Release);
     }
 
     /// The server's front answered with this status and nothing that belongs to the protocol.
-    #[allow(dead_code, reason = "only HTTP has such answers")]
     pub(super) fn answered(&self, status: u16) {
         self.0.stage.store(status.max(100), Ordering::Release);
     }
@@ -170,6 +174,11 @@ pub(super) fn decode(json: &str) -> Result<ServerJsonRpcMessage, serde_json::Err
 
 fn packed(result: &RawValue) -> ServerResult {
     ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned())))
+}
+
+/// Whether [`decode`] has kept a result as the text that came.
+pub(super) fn is_packed(message: &ServerJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Response(response) if matches!(&response.result, ServerResult::CustomResult(CustomResult(Value::String(_)))))
 }
 
 /// The result of a call as JSON: as it came, if [`decode`] has read it.

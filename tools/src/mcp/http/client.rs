@@ -16,15 +16,16 @@ use sse_stream::Sse;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::address::{BaseUrl, Origin};
+use toolgate_config::group::Group;
 use toolgate_config::mcp::McpServer;
 use toolgate_config::secret::Secret;
 use toolgate_policies::egress;
 
+use super::super::wire::{self, Ticket};
 use super::failure::Failure;
 use super::sieve::{Sieve, answer_to};
 use super::stream::{Messages, Purpose, messages};
 use super::{LONGEST_MESSAGE, LONGEST_SILENCE};
-use super::super::wire::{self, Ticket};
 use crate::net::{Answer, AnswerBody, Net, NetError, Patience, headers};
 
 /// The session's name, in both directions.
@@ -58,7 +59,8 @@ pub(super) struct Client(Arc<Inner>);
 pub(super) struct Inner {
     pub(super) sieve: Sieve,
     net: Arc<Net>,
-    server: Arc<McpServer>,
+    group: Arc<Group>,
+    limits: Limits,
     origin: Origin,
     path: String,
     headers: HeaderMap,
@@ -80,7 +82,7 @@ impl Inner {
 
 impl Client {
     pub(super) fn new(
-        server: &Arc<McpServer>,
+        server: &McpServer,
         url: &BaseUrl,
         headers: &[(String, Secret)],
         net: Arc<Net>,
@@ -89,7 +91,8 @@ impl Client {
         Self(Arc::new(Inner {
             sieve: Sieve::default(),
             net,
-            server: Arc::clone(server),
+            group: Arc::clone(&server.group),
+            limits: Limits::of(server),
             origin: url.origin.clone(),
             path: if url.path.is_empty() { "/".to_owned() } else { url.path.clone() },
             headers: configured(headers),
@@ -108,7 +111,7 @@ impl Client {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let asked = Asked::of(&message);
         self.note(&asked);
-        let until = Instant::now() + asked.within(&self.0.server);
+        let until = Instant::now() + asked.within(self.0.limits);
         let refused_before = wire::ticket(&message).is_some_and(Ticket::was_refused);
         // Nobody waits for it any more, or nobody could read it.
         let body = wire::encode(&message).map_err(|_| Failure::Late)?;
@@ -239,8 +242,8 @@ impl Client {
     }
 
     async fn send(&self, request: Request<Bytes>, twice: bool, until: Instant) -> Result<Answer, Failure> {
-        let Inner { net, server, origin, .. } = &*self.0;
-        egress::judge(&server.group, origin).map_err(Failure::Egress)?;
+        let Inner { net, group, origin, .. } = &*self.0;
+        egress::judge(group, origin).map_err(Failure::Egress)?;
         let again = twice.then(|| request.clone());
         let first = net.send(origin, request, patience(until)).await;
         match (first, again) {
@@ -301,13 +304,29 @@ impl Asked {
         !matches!(self, Self::Answer { what: What::Call, .. })
     }
 
-    /// How long the head of the answer, or all of it where it is one piece, may take to come. A call has its own limit, set by whoever waits.
-    fn within(&self, server: &McpServer) -> Duration {
-        let rules = server.only.iter().flatten().map(|(_, rule)| rule).chain([&server.rule]);
+    /// How long the head of the answer, or all of it where it is one piece, may take to come.
+    fn within(&self, limits: Limits) -> Duration {
         match self {
-            Self::Answer { what: What::Call, .. } => rules.map(|rule| rule.timeout).fold(server.timeout, Duration::max) + SLACK,
-            _ => server.timeout,
+            Self::Answer { what: What::Call, .. } => limits.call,
+            _ => limits.question,
         }
+    }
+}
+
+/// How long answers may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// To what is no call.
+    question: Duration,
+    /// To a call: it has its own limit, set by whoever waits for it, and this is longer than any.
+    call: Duration,
+}
+
+impl Limits {
+    fn of(server: &McpServer) -> Self {
+        let rules = server.only.iter().flatten().map(|(_, rule)| rule).chain([&server.rule]);
+        let call = rules.map(|rule| rule.timeout).fold(server.timeout, Duration::max) + SLACK;
+        Self { question: server.timeout, call }
     }
 }
 

@@ -26,7 +26,7 @@ const SESSION_BEGUN_ANEW: &str = "streamable HTTP session was re-initialized bef
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub(in crate::mcp) enum Failure {
     /// The operator does not let the server's group connect there.
     Egress(EgressRefusal),
     /// It could not be asked, or its answer did not come whole.
@@ -49,7 +49,7 @@ pub enum Failure {
 
 impl Failure {
     /// Whether the server may have done what it was asked to, as far as can be known.
-    pub fn may_have_acted(self) -> bool {
+    pub(in crate::mcp) fn may_have_acted(self) -> bool {
         match self {
             Self::Egress(_) | Self::SessionOver => false,
             Self::Net(error) => !error.is_connect(),
@@ -58,17 +58,13 @@ impl Failure {
         }
     }
 
-    /// Whether time ran out.
-    pub fn is_timeout(self) -> bool {
-        match self {
-            Self::Net(error) => error.is_timeout(),
-            Self::Late => true,
-            _ => false,
-        }
+    /// Whether something has come that was to be the answer: asking again would bring the same.
+    pub(in crate::mcp) fn is_an_answer(self) -> bool {
+        matches!(self, Self::Unreadable | Self::TooLarge)
     }
 
     /// What is told of an error that the transport gave; `None`: it is somebody else's.
-    pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+    pub(in crate::mcp) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
             if let Some(error) = error.downcast_ref::<StreamableHttpError<Self>>() {
@@ -83,7 +79,7 @@ impl Failure {
     }
 
     /// What is told of an error that stands in an answer's place; `None`: the server itself says it.
-    pub fn of_answer(error: &ErrorData) -> Option<Self> {
+    pub(in crate::mcp) fn of_answer(error: &ErrorData) -> Option<Self> {
         match error.code {
             CUT => Some(Self::Cut),
             UNREADABLE => Some(Self::Unreadable),

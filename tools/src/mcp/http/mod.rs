@@ -25,7 +25,7 @@ use toolgate_config::mcp::McpServer;
 use toolgate_config::secret::Secret;
 
 use self::client::Client;
-pub use self::failure::Failure;
+pub(super) use self::failure::Failure;
 use crate::net::Net;
 
 /// The longest message that is read, in bytes: room for a file in base64.
@@ -43,8 +43,8 @@ const LONGEST_RECOVERY: Duration = Duration::from_secs(5);
 /// A session's way to its server. `renewed` is told when the server may have become another: the session was begun anew, or seems to be over.
 ///
 /// The server has not been asked yet. Whoever closes it waits until the server knows that the session is over, or for five seconds.
-pub fn transport(
-    server: &Arc<McpServer>,
+pub(super) fn transport(
+    server: &McpServer,
     url: &BaseUrl,
     headers: &[(String, Secret)],
     net: Arc<Net>,
