@@ -53,14 +53,22 @@ pub(super) struct Cursor {
     tail: Tail,
     /// What is looked for at `at`, before anything else.
     then: Option<Trigger>,
+    /// A mask that begins further on; what stands before it is read first.
+    planned: Option<Hit>,
 }
 
 impl Cursor {
+    /// The text up to where the mask begins that was planned.
+    fn up_to_planned<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        self.planned.as_ref().and_then(|hit| text.get(..hit.start)).unwrap_or(text)
+    }
+
     /// The first bytes of the text were dropped: they are behind it.
     pub(super) fn forget(&mut self, gone: usize) {
         self.at -= gone;
         self.floor = self.floor.saturating_sub(gone);
         self.tried = self.tried.saturating_sub(gone);
+        self.planned = self.planned.take().map(|hit| Hit { start: hit.start - gone, end: hit.end - gone, ..hit });
     }
 }
 
@@ -95,6 +103,8 @@ enum Asked {
     Trigger(Trigger, usize),
     /// Whether a pattern matches here.
     Patterns,
+    /// The mask that was planned begins here.
+    Planned(Hit),
 }
 
 /// No literal is longer, in bytes.
@@ -133,7 +143,17 @@ impl Engine {
     }
 
     pub(super) fn cursor(&self) -> Cursor {
-        Cursor { at: 0, floor: 0, about: About::Anything, tried: 0, state: self.start, asked: None, tail: Tail::Over, then: None }
+        Cursor {
+            at: 0,
+            floor: 0,
+            about: About::Anything,
+            tried: 0,
+            state: self.start,
+            asked: None,
+            tail: Tail::Over,
+            then: None,
+            planned: None,
+        }
     }
 
     /// A cursor over the value of a field.
@@ -153,16 +173,21 @@ impl Engine {
                 Asked::Nothing => return Step::Hold(trigger::held(self, &view, text.len())),
                 Asked::Trigger(trigger, start) => trigger.ask(&view, start, cursor.at),
                 Asked::Patterns => self.ask_patterns(&view, text, cursor),
+                Asked::Planned(hit) => Verdict::Hit(hit),
             };
             match verdict {
                 Verdict::No => Self::answered(cursor),
                 Verdict::Skip(to) => self.go_on_at(to, cursor),
+                Verdict::Hit(hit) if hit.start > cursor.at => Self::plan(hit, cursor),
                 Verdict::Hit(hit) => {
                     self.go_on_at(hit.end, cursor);
                     (cursor.tail, cursor.then) = (hit.tail, hit.then);
                     return Step::Mask(hit.start..hit.end, hit.kind);
                 }
-                Verdict::Wait(hold) => return Step::Hold(hold.min(trigger::held(self, &view, cursor.at))),
+                Verdict::Wait(hold) => {
+                    let planned = cursor.planned.as_ref().map_or(hold, |hit| hit.start);
+                    return Step::Hold(hold.min(planned).min(trigger::held(self, &view, cursor.at)));
+                }
             }
         }
     }
@@ -179,6 +204,15 @@ impl Engine {
             Tail::Over => None,
             _ => Some(Step::Hold(from)),
         }
+    }
+
+    /// A mask that begins further on waits until the pass is there: what stands before it may hold others. One at a time is enough, for the
+    /// names of two would stand in each other's values.
+    fn plan(hit: Hit, cursor: &mut Cursor) {
+        if cursor.planned.as_ref().is_none_or(|planned| hit.start < planned.start) {
+            cursor.planned = Some(hit);
+        }
+        Self::answered(cursor);
     }
 
     fn go_on_at(&self, place: usize, cursor: &mut Cursor) {
@@ -210,14 +244,30 @@ impl Engine {
                 }
             }
         }
-        let Some(asked) = cursor.asked else { return Asked::Nothing };
+        let Some(asked) = cursor.asked else { return Self::planned(text, cursor) };
         let pattern = self.automaton.match_pattern(cursor.state, asked);
         Asked::Trigger(self.triggers[pattern.as_usize()], cursor.at - self.automaton.pattern_len(pattern))
     }
 
-    /// Reads on to the next place where triggers end.
+    /// The mask that was planned, as far as no other has taken its place.
+    fn planned(text: &[u8], cursor: &mut Cursor) -> Asked {
+        match cursor.planned.take() {
+            Some(hit) if hit.start <= cursor.at => {
+                let start = cursor.at;
+                Asked::Planned(Hit { start, end: hit.end.max(start), ..hit })
+            }
+            planned => {
+                debug_assert!(planned.is_none() || cursor.at == text.len());
+                cursor.planned = planned;
+                Asked::Nothing
+            }
+        }
+    }
+
+    /// Reads on to the next place where triggers end, and no further than to a mask that was planned.
     fn read(&self, text: &[u8], cursor: &mut Cursor) {
         let mut state = cursor.state;
+        let text = cursor.up_to_planned(text);
         for (offset, &byte) in text.get(cursor.at..).unwrap_or_default().iter().enumerate() {
             state = self.automaton.next_state(Anchored::No, state, byte);
             if self.automaton.is_special(state) && self.automaton.is_match(state) {
@@ -225,12 +275,13 @@ impl Engine {
                 return;
             }
         }
-        (cursor.state, cursor.at, cursor.asked) = (state, text.len(), None);
+        (cursor.state, cursor.at, cursor.asked) = (state, cursor.at.max(text.len()), None);
     }
 
     /// The same, and no further than to where a pattern's match may begin: whether it is there.
     fn read_up_to(&self, begins: &[bool; 256], text: &[u8], cursor: &mut Cursor) -> bool {
         cursor.asked = None;
+        let text = cursor.up_to_planned(text);
         while let Some(&byte) = text.get(cursor.at) {
             if begins[usize::from(byte)] && cursor.tried <= cursor.at {
                 return true;
@@ -264,7 +315,7 @@ impl Engine {
     fn overlapping(&self, view: &View<'_>, text: &[u8], cursor: &Cursor, end: usize) -> Found<Option<Hit>> {
         let view = view.up_to(cursor.at + LOOK);
         let text = text.get(..(end + LONGEST_LITERAL).min(cursor.at + LOOK)).unwrap_or(text);
-        let mut inner = Cursor { state: self.start, asked: None, tail: Tail::Over, then: None, ..*cursor };
+        let mut inner = Cursor { at: cursor.at, floor: cursor.floor, ..self.cursor() };
         loop {
             if inner.asked.is_none_or(|asked| asked >= self.automaton.match_len(inner.state)) {
                 self.read(text, &mut inner);

@@ -182,7 +182,7 @@ impl Shape {
         let to = view.run(end, most, self.body)?;
         let body = view.slice(end, to);
         let fits = match self.length {
-            Exactly(length) => body.len() == length && !view.at(to)?.is_some_and(alnum_),
+            Exactly(length) => body.len() == length && !view.word_goes_on(to)?,
             From(_) => body.len() == least,
             WithDigit(_) => body.len() == least && body.iter().any(u8::is_ascii_digit),
         };

@@ -7,7 +7,7 @@ use super::hit::Hit;
 use super::kind::Kind;
 use super::shapes::{self, SHAPES};
 use super::sought::Sought;
-use super::view::{Found, MASK, View, lower_hex};
+use super::view::{self, Class, LOOK, MASK, More, View, digit, hex, lower_hex, token};
 
 /// What a literal that was found may be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,31 +82,53 @@ const OTHERS: &[(&str, Trigger)] = &[
 impl Trigger {
     /// Asks what is to be masked here. The literal stands from `start` to `end`.
     pub(super) fn ask(self, view: &View<'_>, start: usize, end: usize) -> Verdict {
-        match self {
-            Self::Mask => match view.mask(start) {
-                Ok(Some(to)) => Verdict::Skip(to),
-                Ok(None) => Verdict::No,
-                Err(_) => Verdict::Wait(end),
-            },
-            Self::Shape(row) => verdict(SHAPES.get(row).map_or(Ok(None), |shape| shape.find(view, start, end)), start),
-            Self::Jwt => verdict(jwt::find(view, start, end), start),
-            Self::Pem => verdict(pem::find(view, start, end), start),
-            Self::Userinfo => verdict(url::userinfo(view, start, end), end),
-            Self::Field(word) => verdict(field::find(word, view, start, end), end),
-            Self::Authorization => verdict(header::authorization(view, start, end), end),
-            Self::Bearer => verdict(header::bearer_token(view, start, end), end),
-            Self::Basic => verdict(header::basic(view, start, end), end),
-            Self::Cookies => verdict(header::cookies(view, start, end), end),
-            Self::NextCookie => verdict(header::next_cookie(view, end), end),
-            Self::Mailchimp => verdict(shapes::mailchimp(view, start, end), start.saturating_sub(shapes::MAILCHIMP)),
-            Self::Network => verdict(dsn::find(view, start), dsn::begins(view, start)),
-            Self::Dot => verdict(bot::discord(view, start, end), bot::begins(view, start)),
-            Self::Digit => number(view, start),
-            Self::Plus => verdict(phone::international(view, start, end), start),
-            Self::Bracket => verdict(phone::national(view, start), start),
-            Self::Colon => verdict(ip::six(view, start), ip::may_begin(view, start)),
-            Self::At => verdict(email::find(view, start, end), email::begins(view, start)),
+        let hold = self.hold(view, start, end);
+        match self.find(&view.up_to(hold + LOOK), start, end) {
+            Ok(Some(Found::Hit(hit))) => Verdict::Hit(hit),
+            Ok(Some(Found::Mask(to))) => Verdict::Skip(to),
+            Ok(None) => Verdict::No,
+            Err(More) => Verdict::Wait(hold),
         }
+    }
+
+    /// Where the mask would begin at the earliest, so that nothing from there on may leave while it is not known.
+    fn hold(self, view: &View<'_>, start: usize, end: usize) -> usize {
+        match self {
+            Self::Shape(_) | Self::Jwt | Self::Pem | Self::Plus | Self::Bracket => start,
+            Self::Mask | Self::Userinfo | Self::Field(_) | Self::Authorization | Self::Bearer | Self::Basic => end,
+            Self::Cookies | Self::NextCookie => end,
+            Self::Mailchimp => start.saturating_sub(shapes::MAILCHIMP),
+            Self::Network => dsn::begins(view, start),
+            Self::Dot => bot::begins(view, start),
+            Self::Digit => iban::begins(view, start).unwrap_or(start),
+            Self::Colon => ip::may_begin(view, start),
+            Self::At => email::begins(view, start),
+        }
+    }
+
+    fn find(self, view: &View<'_>, start: usize, end: usize) -> view::Found<Option<Found>> {
+        let hit = match self {
+            Self::Mask => return view.mask(start).map(|to| to.map(Found::Mask)),
+            Self::Shape(row) => SHAPES.get(row).map_or(Ok(None), |shape| shape.find(view, start, end)),
+            Self::Jwt => jwt::find(view, start, end),
+            Self::Pem => pem::find(view, start, end),
+            Self::Userinfo => url::userinfo(view, start, end),
+            Self::Field(word) => field::find(word, view, start, end),
+            Self::Authorization => header::authorization(view, start, end),
+            Self::Bearer => header::bearer_token(view, start, end),
+            Self::Basic => header::basic(view, start, end),
+            Self::Cookies => header::cookies(view, start, end),
+            Self::NextCookie => header::next_cookie(view, end),
+            Self::Mailchimp => shapes::mailchimp(view, start, end),
+            Self::Network => dsn::find(view, start),
+            Self::Dot => bot::discord(view, start, end),
+            Self::Digit => number(view, start),
+            Self::Plus => phone::international(view, start, end),
+            Self::Bracket => phone::national(view, start),
+            Self::Colon => ip::six(view, start),
+            Self::At => email::find(view, start, end),
+        };
+        hit.map(|hit| hit.map(Found::Hit))
     }
 
     /// What the value of a name is that ends with this literal, if that says that it is secret.
@@ -128,62 +150,59 @@ impl Trigger {
     }
 }
 
-/// A check of what begins at a place.
-type Check = fn(&View<'_>, usize) -> Found<Option<Hit>>;
-
-/// What begins with a digit, or with letters before it.
-fn number(view: &View<'_>, start: usize) -> Verdict {
-    let sought = view.sought();
-    match view.before(start) {
-        Some(byte) if byte.is_ascii_digit() || byte == b'_' => return Verdict::No,
-        Some(byte) if byte.is_ascii_alphabetic() => {
-            let begins = if sought.iban { iban::begins(view, start) } else { None };
-            return begins.map_or(Verdict::No, |begins| verdict(iban::find(view, start), begins));
-        }
-        _ => {}
-    }
-    let checks: [(bool, Check); 4] =
-        [(sought.ip, ip::four), (sought.card, card::find), (sought.phone, phone::national), (sought.secrets, bot::telegram)];
-    for (_, check) in checks.into_iter().filter(|(sought, _)| *sought) {
-        match check(view, start) {
-            Ok(None) => {}
-            found => return verdict(found, start),
-        }
-    }
-    Verdict::No
+/// What an asked trigger found.
+enum Found {
+    /// Something to mask.
+    Hit(Hit),
+    /// A mask that is there already, and where it ends.
+    Mask(usize),
 }
 
-/// `hold`: where the mask would begin at the earliest.
-fn verdict(found: Found<Option<Hit>>, hold: usize) -> Verdict {
-    match found {
-        Ok(Some(hit)) => Verdict::Hit(hit),
-        Ok(None) => Verdict::No,
-        Err(_) => Verdict::Wait(hold),
+/// A check of what begins at a place.
+type Check = fn(&View<'_>, usize) -> view::Found<Option<Hit>>;
+
+/// What begins with a digit, or with letters before it.
+fn number(view: &View<'_>, start: usize) -> view::Found<Option<Hit>> {
+    let sought = view.sought();
+    let checks: [(bool, Check); 4] = match view.before(start) {
+        Some(byte) if byte.is_ascii_digit() || byte == b'_' => return Ok(None),
+        Some(byte) if byte.is_ascii_alphabetic() => return if sought.iban { iban::find(view, start) } else { Ok(None) },
+        _ => [(sought.ip, ip::four), (sought.card, card::find), (sought.phone, phone::national), (sought.secrets, bot::telegram)],
+    };
+    for (_, check) in checks.into_iter().filter(|(sought, _)| *sought) {
+        if let Some(hit) = check(view, start)? {
+            return Ok(Some(hit));
+        }
     }
+    Ok(None)
 }
 
 /// From where on the text up to a place must be held back, for what may become of it there.
 pub(super) fn held(engine: &Engine, view: &View<'_>, place: usize) -> usize {
+    let sought = engine.sought;
     let mut held = beginning(engine, view, place);
-    if engine.sought.secrets {
-        let hex = view.run_back(place, shapes::MAILCHIMP + 1, lower_hex);
-        if place - hex <= shapes::MAILCHIMP && view.word_begins(hex) {
-            held = held.min(hex);
+    let mut hold = |sought: bool, from: usize, longest: usize, class: Class, end: Class| {
+        if sought && from < place && may_still(view, place, (from + longest).saturating_sub(place), class, end) {
+            held = held.min(from);
         }
-    }
-    if engine.sought.secrets {
-        held = held.min(dsn::begins(view, place)).min(bot::begins(view, place));
-    }
-    if engine.sought.iban {
-        held = held.min(iban::may_begin(view, place));
-    }
-    if engine.sought.ip {
-        held = held.min(ip::may_begin(view, place));
-    }
-    if engine.sought.email {
-        held = held.min(email::begins(view, place));
-    }
+    };
+    let key = view.run_back(place, shapes::MAILCHIMP + 1, lower_hex);
+    hold(sought.secrets && view.word_begins(key), key, shapes::MAILCHIMP, lower_hex, |byte| byte == b'-');
+    hold(sought.secrets, dsn::begins(view, place), dsn::PASSWORD, dsn::in_login, |byte| byte == b'@');
+    hold(sought.secrets, bot::begins(view, place), *bot::FIRST.end(), token, |byte| byte == b'.');
+    hold(sought.iban, iban::may_begin(view, place), 2, |byte| byte.is_ascii_alphabetic(), digit);
+    hold(sought.ip, ip::may_begin(view, place), 4, hex, |byte| byte == b':');
+    hold(sought.email, email::begins(view, place), email::LOCAL, email::local, |byte| byte == b'@');
     held
+}
+
+/// Whether what has come behind a place, if something has, still allows that a run of a class goes on to what ends it, at most so many bytes
+/// further.
+fn may_still(view: &View<'_>, place: usize, further: usize, class: Class, end: Class) -> bool {
+    match view.run(place, further, class) {
+        Ok(to) => view.at(to).map_or(true, |byte| byte.is_some_and(end)),
+        Err(_) => true,
+    }
 }
 
 /// Where the longest beginning of a literal begins that ends at a place.
@@ -192,8 +211,8 @@ fn beginning(engine: &Engine, view: &View<'_>, place: usize) -> usize {
     let left = view.left(place, longest);
     let may = |from: &usize| {
         let text = view.slice(*from, place);
-        view.word_begins(*from)
-            && engine.beginnings().iter().any(|literal| literal.len() > text.len() && literal.starts_with(text))
+        let apart = view.word_begins(*from) || !text.first().is_some_and(u8::is_ascii_alphanumeric);
+        apart && engine.beginnings().iter().any(|literal| literal.len() > text.len() && literal.starts_with(text))
     };
     (place - left.len()..place).find(may).unwrap_or(place)
 }

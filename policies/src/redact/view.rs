@@ -184,9 +184,25 @@ impl<'t> View<'t> {
         Ok((known && self.at(end)? == Some(b']')).then_some(end + 1))
     }
 
+    /// Whether what ends here goes on: with a letter, a digit or `_`, or with a mask, which stands where such a thing has stood.
+    pub(super) fn word_goes_on(&self, place: usize) -> Found<bool> {
+        match self.at(place)? {
+            Some(b'[') => Ok(self.mask(place)?.is_some()),
+            byte => Ok(byte.is_some_and(alnum_)),
+        }
+    }
+
+    /// Whether a digit stands here, or a mask, where one may have stood.
+    pub(super) fn is_digit_or_mask(&self, place: usize) -> Found<bool> {
+        match self.at(place)? {
+            Some(b'[') => Ok(self.mask(place)?.is_some()),
+            byte => Ok(byte.is_some_and(digit)),
+        }
+    }
+
     /// Whether a dot and a digit follow.
     pub(super) fn is_decimal(&self, place: usize) -> Found<bool> {
-        Ok(self.at(place)? == Some(b'.') && self.at(place + 1)?.is_some_and(digit))
+        Ok(self.at(place)? == Some(b'.') && self.is_digit_or_mask(place + 1)?)
     }
 
     /// Whether a word may begin here: what stands before is no letter, digit or `_` (of ASCII: some scripts write without spaces).

@@ -1,11 +1,12 @@
 //! Redaction, as whoever uses it sees it.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
+mod property;
 mod shapes;
 mod stream;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use toolgate_config::redaction::{Pattern, Personal, Rules};
 use toolgate_policies::redact::{Counts, Redactor, Window};
@@ -22,6 +23,12 @@ fn everything() -> Rules {
 
 fn redactor() -> Redactor {
     Redactor::new(&everything())
+}
+
+/// The same, compiled once.
+fn shared() -> Arc<Redactor> {
+    static SHARED: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(redactor()));
+    SHARED.clone()
 }
 
 /// What is left of a text, which is also what is left of it the second time.

@@ -2,10 +2,10 @@
 
 use crate::redact::hit::{Hit, Tail};
 use crate::redact::kind::Kind;
-use crate::redact::view::{Found, View, alnum_, digit, token};
+use crate::redact::view::{Found, View, digit, token};
 
 /// The first part of Discord's tokens is the base64 of a number: so long, in bytes.
-const FIRST: std::ops::RangeInclusive<usize> = 23..=28;
+pub(in crate::redact) const FIRST: std::ops::RangeInclusive<usize> = 23..=28;
 
 /// A token of Discord's whose first dot stands at `start`.
 pub(in crate::redact) fn discord(view: &View<'_>, start: usize, end: usize) -> Found<Option<Hit>> {
@@ -39,6 +39,6 @@ pub(in crate::redact) fn telegram(view: &View<'_>, start: usize) -> Found<Option
         return Ok(None);
     }
     let end = view.run(colon + 1, 36, token)?;
-    let is = end == colon + 36 && view.is(colon + 1, b"AA") && !view.at(end)?.is_some_and(alnum_);
+    let is = end == colon + 36 && view.is(colon + 1, b"AA") && !view.word_goes_on(end)?;
     Ok(is.then(|| Hit::new(start, end, Kind::BotToken)))
 }

@@ -18,8 +18,7 @@ pub(in crate::redact) fn find(view: &View<'_>, start: usize) -> Found<Option<Hit
     }
     let card = if grouped { groups(view, start)? } else { Some(Digits::of(view.slice(start, start + run), start + run)) };
     let Some(card) = card else { return Ok(None) };
-    let goes_on =
-        view.at(card.end)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || view.is_decimal(card.end)?;
+    let goes_on = view.word_goes_on(card.end)? || view.is_decimal(card.end)?;
     Ok((!goes_on && card.is_issued() && card.passes_luhn()).then(|| Hit::new(start, card.end, Kind::Card)))
 }
 

@@ -5,7 +5,7 @@ use crate::redact::kind::Kind;
 use crate::redact::view::{Found, View};
 
 /// The longest password, in bytes.
-const PASSWORD: usize = 64;
+pub(in crate::redact) const PASSWORD: usize = 64;
 
 /// A password before the `@` at `at`.
 pub(in crate::redact) fn find(view: &View<'_>, at: usize) -> Found<Option<Hit>> {
@@ -14,11 +14,14 @@ pub(in crate::redact) fn find(view: &View<'_>, at: usize) -> Found<Option<Hit>> 
     Ok((!masked).then(|| Hit::new(from, at, Kind::Password)))
 }
 
+/// What a login is made of.
+pub(in crate::redact) fn in_login(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') || !byte.is_ascii()
+}
+
 /// Where the password would begin of a login that ends at a place; the place itself, where there is none.
 pub(in crate::redact) fn begins(view: &View<'_>, place: usize) -> usize {
-    let from = view.run_back(place, PASSWORD + 1, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') || !byte.is_ascii()
-    });
+    let from = view.run_back(place, PASSWORD + 1, in_login);
     let login = view.slice(from, place);
     match login.iter().position(|&byte| byte == b':') {
         Some(colon)

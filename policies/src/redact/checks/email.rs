@@ -5,7 +5,7 @@ use crate::redact::kind::Kind;
 use crate::redact::view::{Found, View};
 
 /// The longest local part, in bytes.
-const LOCAL: usize = 64;
+pub(in crate::redact) const LOCAL: usize = 64;
 /// How far the domain is looked at, in bytes: with the local part, no more than a check may look ahead.
 const DOMAIN: usize = 60;
 
@@ -44,7 +44,8 @@ pub(in crate::redact) fn begins(view: &View<'_>, place: usize) -> usize {
     from
 }
 
-fn local(byte: u8) -> bool {
+/// What a local part is made of.
+pub(in crate::redact) fn local(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'%' | b'+' | b'-' | b'\'' | 0x80..=0xBF | 0xC3..=0xC9)
 }
 

@@ -219,5 +219,7 @@ fn goes_on_as_sentence(view: &View<'_>, value: &Value<'_>) -> Found<bool> {
         return Ok(false);
     }
     let next = view.run(value.to, 2, |byte| blank(byte) || matches!(byte, b'.' | b',' | b')'))?;
-    Ok(next > value.to && view.at(next)?.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'(' | b'+')))
+    let masked = view.at(next)? == Some(b'[') && view.mask(next)?.is_some();
+    Ok(next > value.to
+        && (masked || view.at(next)?.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'(' | b'+'))))
 }

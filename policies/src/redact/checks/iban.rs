@@ -41,7 +41,7 @@ pub(in crate::redact) fn find(view: &View<'_>, digit: usize) -> Found<Option<Hit
         }
         (count, place) = (count + 1, place + 1);
     }
-    let ends = !view.at(place)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let ends = !view.word_goes_on(place)?;
     Ok((ends && sum.is_right(&country)).then(|| Hit::new(start, place, Kind::Iban)))
 }
 

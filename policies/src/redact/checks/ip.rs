@@ -7,7 +7,7 @@ use crate::redact::view::{Found, View, digit, hex};
 /// A version 4 address whose first digit stands at `start`.
 pub(in crate::redact) fn four(view: &View<'_>, start: usize) -> Found<Option<Hit>> {
     let Some((end, octets)) = octets(view, start)? else { return Ok(None) };
-    let goes_on = view.at(end)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') || view.is_decimal(end)?;
+    let goes_on = view.word_goes_on(end)? || view.is_decimal(end)?;
     let nobodys = matches!(octets, [127, ..] | [0, 0, 0, 0] | [255, ..]);
     Ok((!goes_on && !nobodys && !is_version(view, start)).then(|| Hit::new(start, end, Kind::Ip)))
 }
@@ -109,9 +109,8 @@ pub(in crate::redact) fn six(view: &View<'_>, colon: usize) -> Found<Option<Hit>
             break;
         }
     }
-    let colon =
-        view.at(place)? == Some(b':') && view.at(place + 1)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b':');
-    let goes_on = colon || view.at(place)?.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let colon = view.at(place)? == Some(b':') && (view.word_goes_on(place + 1)? || view.at(place + 1)? == Some(b':'));
+    let goes_on = colon || view.word_goes_on(place)?;
     let text = view.slice(start, place);
     let is = if gap { (1..8).contains(&groups) && is_known(text, groups) } else { groups == 8 && wide };
     Ok((!goes_on && is).then(|| Hit::new(start, place, Kind::Ip)))

@@ -142,10 +142,9 @@ impl Written {
         }
         let next = view.at(number.end)?;
         let behind = match next {
-            Some(b'-' | b'.' | b':' | b'/' | b',') => view.at(number.end + 1)?.is_some_and(|byte| byte.is_ascii_digit()),
+            Some(b'-' | b'.' | b':' | b'/' | b',') => view.is_digit_or_mask(number.end + 1)?,
             Some(b'%') => true,
-            Some(byte) => byte.is_ascii_alphanumeric() || byte == b'_',
-            None => false,
+            _ => view.word_goes_on(number.end)?,
         };
         number.ends = number.count > 0 && !behind;
         Ok(number)
@@ -189,7 +188,7 @@ impl Written {
         // `+49 (0)30 …` has a digit that is not dialled.
         let trunk = usize::from(self.digits.get(from + length) == Some(&0) && code != 39 && code != 1);
         let fits = |count: usize| (usize::from(least)..=usize::from(most)).contains(&count);
-        (fits(rest) || (trunk == 1 && fits(rest - 1))) && (code != 1 || self.has_area(from + 1))
+        (fits(rest) || (trunk == 1 && fits(rest.saturating_sub(1)))) && (code != 1 || self.has_area(from + 1))
     }
 
     /// Whether an area code and an exchange of North America stand at a digit.
