@@ -7,20 +7,22 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolgate_config::mcp::McpServer;
 use toolgate_config::tool::{Effect, McpWork};
+use toolgate_policies::redact::Redactor;
 
 use super::answer::Answer;
 use super::call;
+use super::cleaner::Cleaner;
 use super::error::CallError;
 use super::listing::Listed;
 use super::server::Server;
-use super::session::About;
+use super::session::{About, Ways};
 use crate::arguments::Arguments;
 use crate::net::Net;
 
 /// The sessions with every server; one for the whole process.
 #[derive(Debug)]
 pub struct Hub {
-    net: Arc<Net>,
+    ways: Ways,
     inside: Mutex<Inside>,
     tidings: Arc<Notify>,
 }
@@ -59,7 +61,11 @@ pub enum State {
 impl Hub {
     /// A hub without servers, whose HTTP goes out through this client.
     pub fn new(net: Arc<Net>) -> Arc<Self> {
-        Arc::new(Self { net, inside: Mutex::default(), tidings: Arc::new(Notify::new()) })
+        Arc::new(Self {
+            ways: Ways { net, cleaner: Cleaner::default() },
+            inside: Mutex::default(),
+            tidings: Arc::new(Notify::new()),
+        })
     }
 
     /// From now on these are the servers: new ones are greeted, those that are reached as before go on, all others are closed; the calls that
@@ -82,7 +88,7 @@ impl Hub {
                 }
                 None => {
                     let server = Server::new(Arc::clone(described), Arc::clone(&self.tidings));
-                    inside.lives.spawn(Arc::clone(&server).live(Arc::clone(&self.net)));
+                    inside.lives.spawn(Arc::clone(&server).live(self.ways.clone()));
                     server
                 }
             };
@@ -92,6 +98,11 @@ impl Hub {
         while inside.lives.try_join_next().is_some() {}
         drop(inside);
         self.tidings.notify_one();
+    }
+
+    /// From now on, what servers say beside the protocol is logged as this leaves it; until then, with all that is redacted by default.
+    pub fn redact(&self, redactor: Arc<Redactor>) {
+        self.ways.cleaner.put(redactor);
     }
 
     /// What is known of each server, in the order of the file.

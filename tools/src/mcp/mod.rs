@@ -6,6 +6,7 @@
 
 mod answer;
 mod call;
+mod cleaner;
 mod error;
 mod flag;
 mod http;

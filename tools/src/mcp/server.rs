@@ -13,8 +13,7 @@ use super::flag::Flag;
 use super::hub::{Listing, State};
 use super::listing::{self, Listed};
 use super::patience::{self, Patience};
-use super::session::{self, About, Greeting, Held, Session};
-use crate::net::Net;
+use super::session::{self, About, Greeting, Held, Session, Ways};
 
 /// What a server that is closed may still take for the calls that are under way.
 const GRACE: Duration = Duration::from_secs(30);
@@ -139,14 +138,14 @@ impl Server {
     }
 
     /// Keeps it until it is closed.
-    pub(super) async fn live(self: Arc<Self>, net: Arc<Net>) {
+    pub(super) async fn live(self: Arc<Self>, ways: Ways) {
         let mut chores = JoinSet::new();
         let (mut patience, mut greeting) = (Patience::default(), Greeting::default());
         while !self.closing.is_up() {
             self.phase.send_replace(Phase::Greeting);
             let began = Instant::now();
             let described = self.described();
-            let pause = match session::begin(&net, &described, &mut greeting, &self.closing, &mut chores).await {
+            let pause = match session::begin(&ways, &described, &mut greeting, &self.closing, &mut chores).await {
                 Ok(held) => {
                     let began = Instant::now();
                     self.keep(held, &described, &mut chores).await;

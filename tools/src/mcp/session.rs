@@ -18,6 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use toolgate_config::mcp::{McpServer, Reach};
 
+use super::cleaner::Cleaner;
 use super::error::{Lost, Unreachable};
 use super::flag::Flag;
 use super::http::{self, Failure};
@@ -44,6 +45,15 @@ pub struct About {
     pub version: String,
     /// The version of the protocol that is spoken with it.
     pub protocol: String,
+}
+
+/// What sessions need of the process around them.
+#[derive(Clone, Debug)]
+pub(super) struct Ways {
+    /// The way out over HTTP.
+    pub(super) net: Arc<Net>,
+    /// For what is logged of what servers say.
+    pub(super) cleaner: Cleaner,
 }
 
 /// How a server wants to be greeted: it is remembered from one session to the next.
@@ -82,30 +92,30 @@ pub(super) struct Held {
 
 /// Begins a session. What it has started and cannot use is ended in `chores`.
 pub(super) async fn begin(
-    net: &Arc<Net>,
+    ways: &Ways,
     server: &McpServer,
     greeting: &mut Greeting,
     closing: &Flag,
     chores: &mut JoinSet<()>,
 ) -> Result<Held, Unreachable> {
     let due = Instant::now() + server.timeout;
-    match attempt(net, server, *greeting, due, closing, chores).await {
+    match attempt(ways, server, *greeting, due, closing, chores).await {
         // One that knows only the newer way says so in this form; one that has failed otherwise does not know better in another form.
         Err(Unreachable::Refused(_)) if *greeting == Greeting::Initialize => {
-            let held = attempt(net, server, Greeting::Discover, due, closing, chores).await?;
+            let held = attempt(ways, server, Greeting::Discover, due, closing, chores).await?;
             *greeting = Greeting::Discover;
             Ok(held)
         }
         Err(Unreachable::Version | Unreachable::Refused(_)) if *greeting == Greeting::Discover => {
             *greeting = Greeting::Initialize;
-            attempt(net, server, *greeting, due, closing, chores).await
+            attempt(ways, server, *greeting, due, closing, chores).await
         }
         tried => tried,
     }
 }
 
 async fn attempt(
-    net: &Arc<Net>,
+    ways: &Ways,
     server: &McpServer,
     greeting: Greeting,
     due: Instant,
@@ -117,12 +127,12 @@ async fn attempt(
     let mut process = None;
     let greeted = match &server.reach {
         Reach::Stdio { command, args, env } => {
-            let (started, lines) = stdio::start(server, command, args, env, &over)?;
+            let (started, lines) = stdio::start(server, command, args, env, &over, &ways.cleaner)?;
             process = Some(started);
             within(due, closing, ears.serve_with_lifecycle(lines, greeting.mode())).await
         }
         Reach::Http { url, headers } => {
-            let transport = http::transport(server, url, headers, Arc::clone(net), Arc::clone(&changed));
+            let transport = http::transport(server, url, headers, Arc::clone(&ways.net), Arc::clone(&changed));
             within(due, closing, ears.serve_with_lifecycle(transport, greeting.mode())).await
         }
     };

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
 use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -19,6 +20,9 @@ use super::stderr::Log;
 /// The longest line, in bytes: a longer one ends the session.
 const LONGEST: usize = 16 * 1024 * 1024;
 
+/// How many requests of a server's own may wait for our reply.
+const MOST_ASKED: usize = 32;
+
 /// How much room a buffer keeps between two lines, in bytes.
 const KEPT_ROOM: usize = 64 * 1024;
 
@@ -30,13 +34,14 @@ pub(in crate::mcp) struct Lines {
     stall: Duration,
     over: Flag,
     log: Log,
+    asked: Arc<AtomicUsize>,
 }
 
 impl Lines {
     /// A server that takes not one byte for as long as `stall` is taken for dead.
     pub(super) fn new(stdout: ChildStdout, stdin: ChildStdin, stall: Duration, over: Flag, log: Log) -> Self {
         let pen = Arc::new(Mutex::new(Some(stdin)));
-        Self { stdout: BufReader::new(stdout), line: Vec::new(), pen, stall, over, log }
+        Self { stdout: BufReader::new(stdout), line: Vec::new(), pen, stall, over, log, asked: Arc::default() }
     }
 
     /// The next line is in `self.line`; `false`: there is none. Dropped half-way, it goes on where it was.
@@ -73,15 +78,38 @@ impl Lines {
         message
     }
 
+    /// We declare nothing, so little of what a server says by itself is meant for us, and none of it may pile up.
+    fn is_heard(&self, message: &ServerJsonRpcMessage) -> bool {
+        match message {
+            JsonRpcMessage::Notification(news) => !matches!(
+                news.notification,
+                ServerNotification::ProgressNotification(_)
+                    | ServerNotification::LoggingMessageNotification(_)
+                    | ServerNotification::ResourceUpdatedNotification(_)
+                    | ServerNotification::CustomNotification(_)
+            ),
+            JsonRpcMessage::Request(_) => {
+                let free = |asked| (asked < MOST_ASKED).then_some(asked + 1);
+                self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, free).is_ok()
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => true,
+        }
+    }
+
     fn decoded(&self, text: &str) -> Option<ServerJsonRpcMessage> {
         match wire::decode(text) {
-            Ok(message) => Some(message),
+            Ok(message) => Some(message).filter(|message| self.is_heard(message)),
             Err(_) => {
                 self.log.say("standard output, not the protocol", text.get(..text.floor_char_boundary(4096)).unwrap_or(text));
                 None
             }
         }
     }
+}
+
+/// Whether it is a reply to a request of the server's.
+fn is_reply(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
 }
 
 fn memchr(bytes: &[u8]) -> Option<usize> {
@@ -93,6 +121,7 @@ impl Transport<RoleClient> for Lines {
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let (pen, stall, over) = (Arc::clone(&self.pen), self.stall, self.over.clone());
+        let reply = is_reply(&message).then(|| Arc::clone(&self.asked));
         async move {
             let mut pen = pen.lock().await;
             if over.is_up() {
@@ -112,6 +141,9 @@ impl Transport<RoleClient> for Lines {
             };
             if written.is_err() {
                 over.raise();
+            }
+            if let Some(asked) = reply {
+                asked.fetch_sub(1, Ordering::Relaxed);
             }
             written
         }

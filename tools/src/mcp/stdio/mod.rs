@@ -17,6 +17,7 @@ use toolgate_config::secret::Secret;
 
 pub(super) use self::lines::Lines;
 pub(super) use self::process::Process;
+use super::cleaner::Cleaner;
 use super::error::Unreachable;
 use super::flag::Flag;
 
@@ -33,6 +34,7 @@ pub(super) fn start(
     args: &[Secret],
     env: &[(String, Secret)],
     over: &Flag,
+    cleaner: &Cleaner,
 ) -> Result<(Process, Lines), Unreachable> {
     let mut child = Command::new(command)
         .args(args.iter().map(Secret::expose))
@@ -49,7 +51,7 @@ pub(super) fn start(
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
         return Err(Unreachable::Start(std::io::ErrorKind::BrokenPipe));
     };
-    let said = stderr::Log::new(&server.name, args.iter().chain(env.iter().map(|(_, value)| value)));
+    let said = stderr::Log::new(&server.name, cleaner, args.iter().chain(env.iter().map(|(_, value)| value)));
     let lines = Lines::new(stdout, stdin, server.timeout, over.clone(), said.clone());
     Ok((Process::new(child, stderr, said, over.clone()), lines))
 }

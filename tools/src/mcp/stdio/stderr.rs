@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use toolgate_config::names::ServerName;
 use toolgate_config::secret::Secret;
 
+use super::super::cleaner::Cleaner;
 use super::quota::Quota;
 use crate::bound;
 
@@ -25,16 +26,17 @@ pub(super) struct Log(Arc<Inside>);
 struct Inside {
     server: ServerName,
     given: Vec<Secret>,
+    cleaner: Cleaner,
     quota: Mutex<Quota>,
 }
 
 impl Log {
     /// For this server, which was given these values.
-    pub(super) fn new<'s>(server: &ServerName, given: impl Iterator<Item = &'s Secret>) -> Self {
+    pub(super) fn new<'s>(server: &ServerName, cleaner: &Cleaner, given: impl Iterator<Item = &'s Secret>) -> Self {
         let mut given: Vec<Secret> = given.filter(|value| value.expose().len() >= SHORTEST_SECRET).cloned().collect();
         // One may be part of another.
         given.sort_by_key(|value| std::cmp::Reverse(value.expose().len()));
-        Self(Arc::new(Inside { server: server.clone(), given, quota: Mutex::default() }))
+        Self(Arc::new(Inside { server: server.clone(), given, cleaner: cleaner.clone(), quota: Mutex::default() }))
     }
 
     /// Logs all that is written there, until its end.
@@ -80,7 +82,8 @@ impl Log {
     }
 
     fn masked(&self, line: &str) -> String {
-        self.0.given.iter().fold(line.to_owned(), |line, value| line.replace(value.expose(), "***"))
+        let masked = self.0.given.iter().fold(line.to_owned(), |line, value| line.replace(value.expose(), "***"));
+        self.0.cleaner.clean(&masked)
     }
 }
 
@@ -91,7 +94,8 @@ mod tests {
     #[test]
     fn what_it_was_given_is_not_logged() {
         let given = [Secret::new("tok-12345"), Secret::new("tok-12345-and-more"), Secret::new("en")];
-        let log = Log::new(&ServerName::new("s"), given.iter());
+        let log = Log::new(&ServerName::new("s"), &Cleaner::default(), given.iter());
         assert_eq!(log.masked("open tok-12345-and-more with tok-12345 when"), "open *** with *** when");
+        assert!(!log.masked("Authorization: Bearer abcdefghij0123456789").contains("abcdefghij"));
     }
 }
