@@ -10,6 +10,7 @@ use toolgate_policies::limits::Limits;
 use toolgate_tools::net::Net;
 use toolgate_tools::toolbox::Toolbox;
 
+use crate::found::Found;
 use crate::listings::Listings;
 use crate::money::{Closed, Money, Tab};
 use crate::prepared::Prepared;
@@ -30,6 +31,8 @@ pub struct Gateway {
     pub toolbox: Toolbox,
     /// The ledger and the counters.
     pub money: Money,
+    /// What is found at MCP servers; it puts configurations in force.
+    pub found: Found,
     /// The runs that wait for their callers.
     pub pauses: Pauses,
     /// The runs that are kept.
@@ -53,7 +56,7 @@ pub struct InForce {
     /// Its texts.
     pub prepared: Prepared,
     /// Its limits.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// Which configuration of this process it is: a later one has a greater number.
     pub generation: u64,
 }
@@ -62,7 +65,19 @@ impl InForce {
     fn new(config: Config) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let generation = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { prepared: Prepared::of(&config), limits: Limits::of(&config), config: Arc::new(config), generation }
+        Self { prepared: Prepared::of(&config), limits: Arc::new(Limits::of(&config)), config: Arc::new(config), generation }
+    }
+}
+
+impl InForce {
+    /// The same configuration with other tools found: it is the same one for everything that is counted.
+    fn with_found(&self, config: Config) -> Self {
+        Self {
+            prepared: Prepared::of(&config),
+            limits: Arc::clone(&self.limits),
+            config: Arc::new(config),
+            generation: self.generation,
+        }
     }
 }
 
@@ -116,6 +131,7 @@ impl Gateway {
         let (departures, departed) = mpsc::unbounded_channel();
         let gateway = Arc::new(Self {
             money: Money::open(&config)?,
+            found: Found::open(&config.store.url)?,
             pauses: Pauses::open(&config.store.url)?,
             in_force: ArcSwap::from_pointee(InForce::new(config)),
             toolbox: Toolbox::new(Arc::clone(&net)),
@@ -160,9 +176,15 @@ impl Gateway {
         let _ = self.departures.send(departed);
     }
 
-    /// Puts another configuration in force, whole.
+    /// Puts another configuration in force, whole. For [`Found`] alone, which sees to it that one comes after another.
     pub fn replace(&self, config: Config) {
         self.in_force.store(Arc::new(InForce::new(config)));
+    }
+
+    /// Puts the same configuration in force with other tools found; likewise.
+    pub fn renew(&self, config: Config) {
+        let renewed = self.in_force.load().with_found(config);
+        self.in_force.store(Arc::new(renewed));
     }
 
     /// Lets a request in, and counts it until what is returned is dropped.

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod demo;
 pub mod failure;
 pub mod fit;
+pub mod found;
 pub mod gateway;
 pub mod intake;
 pub mod listings;

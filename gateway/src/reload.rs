@@ -118,7 +118,7 @@ impl Reloader {
         let waiting = self.started.changed_in(&new);
         self.renew_certificates(&new);
         self.gateway.money.ledger.keep(keep(&new));
-        self.gateway.replace(new);
+        self.gateway.found.put_in_force(&self.gateway, new).await;
         self.gateway.metrics.reload(ReloadOutcome::Ok);
         info!(file = %self.file.display(), "the configuration was read again and is in force");
         if !waiting.is_empty() {

@@ -249,7 +249,7 @@ fn sorted(value: &Value) -> Value {
 
 /// A description without what a reader of it would not see, cut on a character.
 fn cleaned(text: &str) -> String {
-    let mut cleaned: String = text.trim().chars().filter(|c| is_visible(*c)).collect();
+    let mut cleaned = visible(text.trim());
     if cleaned.len() > LONGEST_DESCRIPTION {
         const CUT: &str = "…";
         cleaned.truncate(cleaned.floor_char_boundary(LONGEST_DESCRIPTION - CUT.len()));
@@ -263,6 +263,11 @@ fn is_visible(c: char) -> bool {
     let hidden = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
     !hidden && (!c.is_control() || matches!(c, '\n' | '\t'))
+}
+
+/// A text without what a reader of it would not see.
+pub fn visible(text: &str) -> String {
+    text.chars().filter(|c| is_visible(*c)).collect()
 }
 
 /// A server's own name of a tool, for logs and terminals.

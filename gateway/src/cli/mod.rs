@@ -1,10 +1,12 @@
 //! The commands: what can be typed, and with which code each way of ending is told to the shell.
 
+mod accept;
 mod admin;
 mod check;
 mod demo;
 mod key;
 mod serve;
+mod servers;
 mod spend;
 mod tools;
 
@@ -74,7 +76,7 @@ pub fn run() -> ExitCode {
         Command::Serve(command) => serve::run(&command),
         Command::Demo(command) => demo::run(command),
         Command::Check(command) => check::run(&command),
-        Command::Tools(command) => tools::run(&command),
+        Command::Tools(command) => tools::run(command),
         Command::Spend(command) => spend::run(&command),
         Command::Key(command) => key::run(&command),
         Command::Schema => check::schema(),
@@ -105,6 +107,11 @@ impl Failure {
 /// Reads a configuration, with all its faults if it has any.
 fn load(file: &Path) -> Result<Config, Failure> {
     configuration::load(file).map_err(Failure::Faults)
+}
+
+/// Prints a line of our own to standard error.
+fn remark(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "toolgate: {text}");
 }
 
 /// Prints to standard output. Whoever reads may stop at any time.

@@ -9,12 +9,15 @@ use toolgate_config::key::Key;
 use toolgate_config::model::Model;
 use toolgate_config::names::{KeyName, ModelName};
 use toolgate_config::server::Auth;
-use toolgate_config::tool::Tool;
+use toolgate_config::tool::{Tool, Work};
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, Verdict};
 use toolgate_policies::zone::Mark;
+use toolgate_tools::definitions::visible;
 
-use super::{Failure, File, load, print};
+use super::servers::{self, Asked};
+use super::{Failure, File, accept, load, print, remark};
+use crate::found::Listed;
 
 /// Without `--model` every model is judged, without `--key` every key that may use the model (with `auth: none` and `passthrough`: the
 /// anonymous caller). A run is judged as it begins: nothing read yet, all tools asked for.
@@ -31,12 +34,20 @@ pub(super) struct Tools {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Accept what the server of this tool says of it now; may be given more than once.
+    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with_all = ["model", "key", "json"])]
+    accept: Vec<String>,
 }
 
-pub(super) fn run(command: &Tools) -> Result<(), Failure> {
+pub(super) fn run(command: Tools) -> Result<(), Failure> {
     let config = load(&command.file.config)?;
+    if !command.accept.is_empty() {
+        return accept::run(config, &command.accept);
+    }
+    let Asked { config, listed, remarks } = servers::ask(config)?;
     let rows = judge(&config, command.model.as_deref(), command.key.as_deref()).map_err(Failure::Input)?;
-    print(&if command.json { json(&rows)? } else { table(&rows) });
+    print(&if command.json { json(&rows)? } else { table(&rows) + &hints(&config, &listed) });
+    remarks.iter().for_each(|text| remark(text));
     Ok(())
 }
 
@@ -117,6 +128,34 @@ fn row(run: &RunFacts, tool: &Tool, verdict: Verdict) -> Row {
         data_class: tool.data_class.as_str(),
         verdict: if verdict.allows() { "allow" } else { "deny" },
         reason: verdict.reason().map(|reason| reason.as_str()),
+    }
+}
+
+/// What servers themselves say of their tools. It is shown, and nothing follows from it.
+fn hints(config: &Config, listed: &Listed) -> String {
+    let mut lines = Vec::new();
+    for tool in config.tools.iter() {
+        let Work::Mcp(work) = &tool.work else { continue };
+        let listing = listed.listings().iter().find(|listing| listing.server.name == work.server.name);
+        let Some(told) = listing.and_then(|listing| listing.tools.iter().find(|told| told.name == work.tool)) else { continue };
+        let hints = [
+            ("read-only", told.hints.read_only),
+            ("destructive", told.hints.destructive),
+            ("idempotent", told.hints.idempotent),
+            ("open-world", told.hints.open_world),
+        ];
+        let hints =
+            hints.iter().filter_map(|(word, hint)| hint.map(|hint| format!("{word}: {}", if hint { "yes" } else { "no" })));
+        let title = told.title.as_deref().map(|title| format!("{:?}", visible(title)));
+        let said: Vec<_> = title.into_iter().chain(hints).collect();
+        if !said.is_empty() {
+            lines.push(format!("  {}: {}\n", tool.name, said.join(", ")));
+        }
+    }
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\nWhat the servers say of their tools, which nothing follows from:\n{}", lines.concat())
     }
 }
 

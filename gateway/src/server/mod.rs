@@ -36,6 +36,7 @@ use self::connection::Reception;
 use self::connections::Connections;
 use self::listen::Bound;
 use crate::admin::Admin;
+use crate::found::Found;
 use crate::gateway::{Departures, Gateway};
 use crate::money::Closed;
 use crate::reload::Reloader;
@@ -55,6 +56,8 @@ const LARGE_PIECE: usize = 16 * 1024 * 1024;
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// What records have to be settled in when the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// What MCP servers have to be gone in when the process ends; each has a grace of its own, and this is longer.
+const LAST_GOODBYES: Duration = Duration::from_secs(15);
 
 /// Serves callers and operators until a signal ends it.
 ///
@@ -74,6 +77,34 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     let main = Builder::new_current_thread().enable_all().max_blocking_threads(2).build().map_err(told)?;
     // Before the sockets are taken over from another process, which serves until then.
     main.block_on(gateway.resume()).map_err(|Closed(why)| why)?;
+    let brought = serve(&main, start, guest);
+    main.block_on(async {
+        let _ = timeout(LAST_WORDS, gateway.idle()).await;
+        // Programs that were started here do not outlive this one.
+        let _ = timeout(LAST_GOODBYES, gateway.toolbox.hub().close()).await;
+        gateway.found.close().await;
+        gateway.pauses.close().await;
+        gateway.money.close().await;
+    });
+    brought
+}
+
+/// What there is between the store's opening and its end.
+fn serve<A: Answer, G: Future>(
+    main: &Runtime,
+    start: Start<A>,
+    guest: impl FnOnce(Listening) -> G,
+) -> Result<Option<G::Output>, String> {
+    let mut signals = main.block_on(async { Signals::new() }).map_err(told)?;
+    let looked = main.block_on(async {
+        tokio::select! {
+            () = start.gateway.found.begin(&start.gateway) => true,
+            _ = signals.next() => false,
+        }
+    });
+    if !looked {
+        return Ok(None);
+    }
     let sockets = Sockets::open(&start)?;
     let callers = runtime_of_callers().map_err(told)?;
     let brought = main.block_on(async {
@@ -84,8 +115,8 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
         let admin = Arc::new(Admin::new(Arc::clone(&start.gateway), Arc::clone(&start.reloader)));
         let reception = Reception { answer: admin, tls: None, connections: Arc::default() };
         listen(&Handle::current(), "admin", &sockets.admin, reception, &sockets.fds, stop.subscribe());
-        let mut signals = Signals::new().map_err(told)?;
         let reloading = tokio::spawn(start.reloader.watch());
+        let finding = tokio::spawn(Found::watch(Arc::clone(&start.gateway)));
         let breathing = tokio::spawn(breathe());
         tokio::spawn(start.departures.settle(Arc::clone(&start.gateway)));
         info!(callers = %sockets.callers, admin = %sockets.admin, "listening");
@@ -93,6 +124,7 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
         let guest = guest(Listening { callers: sockets.callers.address(), admin: sockets.admin.address() });
         let brought = running.until_the_end(&mut signals, &start.meeting_place, guest).await;
         reloading.abort();
+        finding.abort();
         breathing.abort();
         // The listeners take a vanished sender for a fault.
         stop.send_replace(true);
@@ -100,11 +132,6 @@ pub fn run_with<A: Answer, G: Future>(start: Start<A>, guest: impl FnOnce(Listen
     })?;
     // The requests that are cut now still have their records settled, by a task of the main thread.
     callers.shutdown_timeout(LAST_MOMENT);
-    main.block_on(async {
-        let _ = timeout(LAST_WORDS, gateway.idle()).await;
-        gateway.pauses.close().await;
-        gateway.money.close().await;
-    });
     Ok(brought)
 }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use toolgate_config::store::StoreUrl;
 
 use super::pauses::{Pause, Wanted};
+use super::pins::{Digest, Pin};
 #[cfg(feature = "postgres")]
 use super::postgres::{self, Postgres};
 use super::sqlite::{self, Sqlite};
@@ -121,6 +122,24 @@ impl Writing {
         }
     }
 
+    /// Notes the tools that were never seen, and gives for each what holds; `None`: its server has too many.
+    pub(super) fn see_pins(&mut self, seen: &[Pin], now: Timestamp) -> Result<Vec<Option<Digest>>, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.see_pins(seen, now),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.see_pins(seen, now),
+        }
+    }
+
+    /// Has these hold from now on, all or none of them.
+    pub(super) fn accept_pins(&mut self, accepted: &[Pin], now: Timestamp) -> Result<(), Trouble> {
+        match self {
+            Self::Sqlite(store) => store.accept_pins(accepted, now),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.accept_pins(accepted, now),
+        }
+    }
+
     /// Closes the connection.
     pub(super) fn close(self) {
         match self {
@@ -171,6 +190,15 @@ impl Reading {
             Self::Sqlite(store) => store.sums(asked),
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => store.sums(asked),
+        }
+    }
+
+    /// What is known of tools.
+    pub(super) fn pins(&mut self) -> Result<Vec<Pin>, Trouble> {
+        match self {
+            Self::Sqlite(store) => store.pins(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => store.pins(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What must outlive the process: the ledger, and the runs that wait for their callers (`pauses`). Where it is kept is the store's business, a file of one gateway or a server that many share.
+//! What must outlive the process: the ledger, and the runs that wait for their callers (`pauses`), and what tools of others were when they were first seen (`pins`). Where it is kept is the store's business, a file of one gateway or a server that many share.
 //!
 //! Rows are handed over in no time (`queue`), and written by one thread, many in one transaction (`pace`, `writer`). Questions have a thread
 //! and a connection of their own (`reader`). What the two databases do differently is in `sqlite` and `postgres`, behind `database`.
@@ -7,6 +7,7 @@ mod database;
 mod keep;
 mod pace;
 pub mod pauses;
+pub mod pins;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod queue;

@@ -1,7 +1,7 @@
 //! The tables of the store by version: what is to be done with what is found. How it is done is each database's business.
 
 /// The one that this program works with. Each version is one file in `migrations`, for each database.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Its name says whose it is, should others have tables beside it.
 pub(super) const VERSION_TABLE: &str = "toolgate_schema";

@@ -3,6 +3,7 @@
 mod client;
 mod open;
 mod pauses;
+mod pins;
 mod read;
 mod statements;
 

@@ -7,8 +7,11 @@ use super::OPENING;
 use crate::store::schema::{Found, TABLES, VERSION, VERSION_TABLE};
 
 /// From each version to the next.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/postgres/0001_ledger.sql"), include_str!("../migrations/postgres/0002_pauses.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/postgres/0001_ledger.sql"),
+    include_str!("../migrations/postgres/0002_pauses.sql"),
+    include_str!("../migrations/postgres/0003_pins.sql"),
+];
 
 /// Makes the tables that are missing, and leaves a mark: whoever can write that can write rows. An answer that is an error says why the
 /// database is left as it is.

@@ -11,8 +11,10 @@ use toolgate_config::secret::Secret;
 
 use super::client::Client;
 use super::open::found;
+use super::pins;
 use super::statements::{SUMS, SUMS_OF_USER};
 use crate::store::database::{Asked, Trouble, unsigned};
+use crate::store::pins::Pin;
 use crate::store::{Sum, Unusable};
 
 /// A connection that only reads.
@@ -39,6 +41,13 @@ impl Reading {
     pub(crate) fn sums(&mut self, asked: &Asked) -> Result<Vec<Sum>, Trouble> {
         let rows = self.client.ask(async |connection| sums(connection, asked).await)?;
         let read = rows.iter().map(sum).collect::<sqlx::Result<Vec<Sum>>>();
+        read.map_err(|error| Trouble(error.to_string()))
+    }
+
+    /// What is known of tools.
+    pub(crate) fn pins(&mut self) -> Result<Vec<Pin>, Trouble> {
+        let rows = self.client.ask(pins::all)?;
+        let read = rows.iter().map(pins::pin).collect::<sqlx::Result<Vec<Pin>>>();
         read.map_err(|error| Trouble(error.to_string()))
     }
 

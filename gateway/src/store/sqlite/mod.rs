@@ -7,6 +7,7 @@ mod journal;
 mod line;
 mod open;
 mod pauses;
+mod pins;
 mod read;
 mod statements;
 

@@ -11,8 +11,11 @@ use crate::store::Unusable;
 use crate::store::schema::{Found, VERSION, VERSION_TABLE};
 
 /// From each version to the next.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/sqlite/0001_ledger.sql"), include_str!("../migrations/sqlite/0002_pauses.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/sqlite/0001_ledger.sql"),
+    include_str!("../migrations/sqlite/0002_pauses.sql"),
+    include_str!("../migrations/sqlite/0003_pins.sql"),
+];
 
 /// A log that grew beyond this, under a reader that took long, is cut again.
 const LONGEST_LOG: &str = "67108864";

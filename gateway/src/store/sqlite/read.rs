@@ -11,8 +11,9 @@ use toolgate_config::price::Billed;
 
 use super::line::Line;
 use super::statements::{CARRIED, CARRIED_OF_USER, ROWS, ROWS_OF_USER};
-use super::{journal, name, open};
+use super::{journal, name, open, pins};
 use crate::store::database::{Asked, Trouble, unsigned};
+use crate::store::pins::Pin;
 use crate::store::tally::Tally;
 use crate::store::{Sum, Unusable};
 
@@ -54,6 +55,11 @@ impl Reading {
             Some((key, user)) => add(&view, &CARRIED_OF_USER, (key, user), &mut tally)?,
         }
         Ok(tally.into_sums())
+    }
+
+    /// What is known of tools.
+    pub(crate) fn pins(&mut self) -> Result<Vec<Pin>, Trouble> {
+        Ok(pins::all(&self.connection)?)
     }
 
     /// The time of the newest row that was dropped.

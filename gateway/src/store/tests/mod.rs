@@ -4,6 +4,7 @@ mod child;
 pub(super) mod house;
 mod ledger;
 mod pauses;
+mod pins;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod queue;
