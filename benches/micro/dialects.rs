@@ -60,7 +60,7 @@ fn anthropic() -> Vec<Bytes> {
 #[divan::bench(args = KINDS)]
 fn relay_60_chunks(bencher: Bencher, kind: &str) {
     let (provider, pieces) = (provider(kind), stream(kind));
-    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false };
+    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false, changes: &[] };
     bencher.bench(|| {
         let (mut decoder, mut calls) = (Decoder::new(&provider, Stamp { created: 1_767_225_600, seed: 7 }), CallParts::default());
         for bytes in black_box(&pieces) {

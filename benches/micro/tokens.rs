@@ -62,7 +62,7 @@ fn count_2_kb(bencher: Bencher, model: &str) {
 #[divan::bench(args = ["gpt-4o-mini", "scripted-1"])]
 fn relay_and_count_60_chunks(bencher: Bencher, model: &str) {
     let payloads: Vec<_> = events().iter().map(|event| event.slice("data: ".len()..event.len() - 2)).collect();
-    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false };
+    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false, changes: &[] };
     bencher.bench(|| {
         let (mut calls, mut tally) = (CallParts::default(), Tally::default());
         tally.listen(model);

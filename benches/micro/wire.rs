@@ -88,7 +88,7 @@ fn decode_60_events(bencher: Bencher) {
 #[divan::bench]
 fn relay_60_chunks(bencher: Bencher) {
     let payloads: Vec<_> = events().iter().map(|event| event.slice("data: ".len()..event.len() - 2)).collect();
-    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false };
+    let outfit = Outfit { model: "\"support\"", id: None, role_seen: true, with_usage: false, changes: &[] };
     bencher.bench(|| {
         let mut calls = CallParts::default();
         for payload in black_box(&payloads) {

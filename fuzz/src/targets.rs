@@ -122,7 +122,7 @@ pub fn pass(data: &[u8]) {
     if let Ok(said) = pass::Said::parse(body) {
         said.texts(&mut |_| ());
         for with_usage in [false, true] {
-            let shown = said.render("\"m\"", with_usage, true);
+            let shown = said.render("\"m\"", with_usage, true, &[]);
             assert!(is_json(&shown), "{}", String::from_utf8_lossy(&shown));
             assert!(!shown.contains(&b'\n'), "an event's data on several lines");
         }
@@ -213,7 +213,7 @@ fn decode(kind: &str, data: &[u8]) {
 fn show(data: Bytes, calls: &mut CallParts) {
     let Ok(chunk) = Chunk::parse(data, calls, |name| name == "lookup") else { return };
     let mut out = BytesMut::new();
-    chunk.write(&Outfit { model: "\"m\"", id: None, role_seen: true, with_usage: false }, &mut out);
+    chunk.write(&Outfit { model: "\"m\"", id: None, role_seen: true, with_usage: false, changes: &[] }, &mut out);
     let shown = out.strip_prefix(b"data: ").and_then(|out| out.strip_suffix(b"\n\n"));
     assert!(shown.is_some_and(is_json), "{out:?}");
     assert!(!shown.unwrap_or_default().contains(&b'\n'), "{out:?}");

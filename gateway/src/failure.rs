@@ -127,6 +127,20 @@ impl Failure {
         is_about_it.then_some(message)
     }
 
+    /// The same, with what a provider said in it as `hide` leaves it.
+    #[must_use]
+    pub fn hiding(&self, mut hide: impl FnMut(&str) -> String) -> Self {
+        match self {
+            Self::UpstreamRefused { status, message, code, param } => Self::UpstreamRefused {
+                status: *status,
+                message: hide(message),
+                code: code.as_deref().map(&mut hide),
+                param: param.as_deref().map(&mut hide),
+            },
+            other => other.clone(),
+        }
+    }
+
     /// The body of the answer: OpenAI's error object.
     pub fn body(&self) -> String {
         let Row { kind, code, param, message, .. } = self.row();

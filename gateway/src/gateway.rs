@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc};
 use toolgate_config::Config;
 use toolgate_policies::limits::Limits;
+use toolgate_policies::redact::Redactor;
 use toolgate_tools::net::Net;
 use toolgate_tools::toolbox::Toolbox;
 
@@ -57,6 +58,10 @@ pub struct InForce {
     pub prepared: Prepared,
     /// Its limits.
     pub limits: Arc<Limits>,
+    /// What is taken out of what tools return.
+    pub tool_results: Arc<Redactor>,
+    /// What is taken out of what models answer.
+    pub answers: Arc<Redactor>,
     /// Which configuration of this process it is: a later one has a greater number.
     pub generation: u64,
 }
@@ -65,7 +70,14 @@ impl InForce {
     fn new(config: Config) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let generation = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { prepared: Prepared::of(&config), limits: Arc::new(Limits::of(&config)), config: Arc::new(config), generation }
+        Self {
+            prepared: Prepared::of(&config),
+            limits: Arc::new(Limits::of(&config)),
+            tool_results: Arc::new(Redactor::new(&config.redaction.tool_results)),
+            answers: Arc::new(Redactor::new(&config.redaction.answers)),
+            config: Arc::new(config),
+            generation,
+        }
     }
 }
 
@@ -75,6 +87,8 @@ impl InForce {
         Self {
             prepared: Prepared::of(&config),
             limits: Arc::clone(&self.limits),
+            tool_results: Arc::clone(&self.tool_results),
+            answers: Arc::clone(&self.answers),
             config: Arc::new(config),
             generation: self.generation,
         }

@@ -26,4 +26,5 @@ pub mod tokens;
 pub mod trace;
 pub mod upload;
 pub mod upstream;
+pub mod veil;
 pub mod wire;

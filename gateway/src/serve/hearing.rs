@@ -144,6 +144,9 @@ impl Hearing {
         loop {
             if self.listening.is_over() {
                 over.get_or_insert_with(Instant::now);
+                if self.listening.shows_all() {
+                    screen.clear();
+                }
             }
             let late = !self.has_begun && Instant::now() >= begin_by;
             let idle = match over {
@@ -238,7 +241,8 @@ impl Hearing {
             screen.outlet().begin();
         };
         self.held = if self.listening.holds() { self.held + length } else { 0 };
-        if self.held + self.listening.kept() > LONGEST_REPLY {
+        record.run.redactions.merge(&screen.take_counts());
+        if self.held + self.listening.kept() + screen.held() > LONGEST_REPLY {
             return Err(endless("a round"));
         }
         if self.silent > LONGEST_SILENCE {

@@ -140,6 +140,7 @@ async fn serve(
 
 /// A failure as the caller sees it: with its status while nothing was sent; after that as one event, and no end mark.
 async fn failed(failure: &Failure, outlet: &Outlet, record: &mut Recording) -> Ended {
+    let failure = &record.without_secrets(failure);
     if let Err(unsettled) = record.settled().await {
         tracing::error!(trace = %record.run.id, why = unsettled.for_log(), "what a failed request spent is not on the disk yet");
     }

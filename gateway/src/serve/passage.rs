@@ -1,10 +1,13 @@
 //! A passage under way: what it knows, and the steps that the road in `pass` takes with it: asking a provider, and passing on what it says.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::model::Model;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
+use toolgate_policies::redact::Redactor;
 use toolgate_policies::zone::Mark;
 use toolgate_tools::net::{NetError, Segments};
 
@@ -24,6 +27,7 @@ use crate::telemetry::metrics::model_label;
 use crate::tokens::made;
 use crate::trace::{Outcome, Status};
 use crate::upstream::{Answering, Ask, Books, NoAnswer, WHOLE, net_failure};
+use crate::veil::{self, Veil};
 use crate::wire::object;
 use crate::wire::pass::{Made, Path, Said};
 use crate::wire::reply::NoReply;
@@ -38,6 +42,8 @@ pub(super) struct Passage<'r> {
     facts: RunFacts,
     targets: Targets,
     outlet: Outlet,
+    /// What takes secrets out of completions.
+    answers: Arc<Redactor>,
     /// The answer must have begun by then, and one that is not streamed be over.
     by: Instant,
 }
@@ -75,7 +81,18 @@ impl<'r> Passage<'r> {
         let label = model_label(&in_force.config, model.name.as_str()).into();
         record.tab = Some(Tab::open(Payer { trace: record.run.id, caller: facts.caller.clone(), model: label }));
         let by = record.began() + in_force.config.server.request_timeout;
-        Self { gateway, headers, record, path, cargo, facts, targets, outlet: outlet.clone(), by }
+        Self {
+            gateway,
+            headers,
+            record,
+            path,
+            cargo,
+            facts,
+            targets,
+            outlet: outlet.clone(),
+            answers: Arc::clone(&in_force.answers),
+            by,
+        }
     }
 
     /// Asks the model's provider, and its fallbacks where it fails.
@@ -150,6 +167,7 @@ impl<'r> Passage<'r> {
             cargo: self.cargo,
             outlet: self.outlet,
             model: object::quoted(self.cargo.model()),
+            veil: Veil::new(&self.answers),
         }
     }
 
@@ -171,7 +189,9 @@ impl<'r> Passage<'r> {
         hearing::note(self.record, said.finish());
         self.record.run.first_byte = Some(self.record.began().elapsed());
         self.record.settled().await?;
-        let mut whole = Whole::json(said.render(&object::quoted(self.cargo.model()), true, false)).with_headers(headers);
+        let changes = veil::changes(&self.answers, said.body(), said.spoken(), &mut self.record.run.redactions);
+        let body = said.render(&object::quoted(self.cargo.model()), true, false, &changes);
+        let mut whole = Whole::json(body).with_headers(headers);
         last_words::tell_of_passage(&self.record.run, whole.response.headers_mut());
         self.record.close(Status::Completed, 200);
         Ok(Ended::Whole(whole))

@@ -20,8 +20,10 @@ use crate::reply::{Ended, Outlet};
 use crate::tokens::made;
 use crate::trace::{Outcome, Status};
 use crate::upstream::{Answering, net_failure};
+use crate::veil::Veil;
 use crate::wire::pass::{Events, Said};
 use crate::wire::reply::NoReply;
+use crate::wire::spoken::Change;
 use crate::wire::sse::{self, Decoder, Event, TooLong};
 
 /// An answer on its way.
@@ -32,6 +34,8 @@ pub(super) struct Passing<'r> {
     pub(super) outlet: Outlet,
     /// The caller's name for the model, as a JSON string.
     pub(super) model: String,
+    /// Takes secrets out of completions.
+    pub(super) veil: Veil<Said, ()>,
 }
 
 /// What is known of a stream so far.
@@ -58,6 +62,9 @@ impl Passing<'_> {
         self.outlet.add_head(headers);
         let mut heard = Heard::default();
         let end = self.hear_events(&provider, &mut body, &mut heard).await;
+        if end.is_err() {
+            self.veil.break_off(put(&self.outlet, &self.model, self.cargo));
+        }
         hearing::settled(self.gateway, self.record, asked, end).await?;
         self.finish(heard).await
     }
@@ -154,13 +161,13 @@ impl Passing<'_> {
     }
 
     /// Shows a chunk of a completion. What was used is for callers who asked for it.
-    fn show(&self, said: &Said, heard: &mut Heard) {
+    fn show(&mut self, said: &Said, heard: &mut Heard) {
         let wants = self.cargo.wants_usage();
         heard.told_usage |= wants && said.usage().is_some();
         if !said.is_bare || wants {
-            let chunk = said.render(&self.model, wants, true);
-            self.outlet.write(|out| sse::write(out, |out| out.extend_from_slice(&chunk)));
+            self.veil.take(said, (), put(&self.outlet, &self.model, self.cargo));
         }
+        self.record.run.redactions.merge(&self.veil.take_counts());
     }
 
     /// A provider that answers a request for a stream with one document: the caller gets its stream all the same.
@@ -174,7 +181,9 @@ impl Passing<'_> {
     }
 
     /// All has come: what it used is written down, and then the caller sees the end.
-    async fn finish(self, heard: Heard) -> Result<Ended, Failure> {
+    async fn finish(mut self, heard: Heard) -> Result<Ended, Failure> {
+        self.veil.finish(put(&self.outlet, &self.model, self.cargo));
+        self.record.run.redactions.merge(&self.veil.take_counts());
         let used = hearing::charged(self.gateway, self.record).await;
         hearing::note(self.record, heard.finish.as_deref());
         self.record.settled().await?;
@@ -225,5 +234,13 @@ impl Passing<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Puts a chunk of a completion into the stream.
+fn put(outlet: &Outlet, model: &str, cargo: &Cargo) -> impl FnMut(&Said, (), &[Change]) {
+    move |said, (), changes| {
+        let chunk = said.render(model, cargo.wants_usage(), true, changes);
+        outlet.write(|out| sse::write(out, |out| out.extend_from_slice(&chunk)));
     }
 }

@@ -94,6 +94,12 @@ impl Recording {
         }
     }
 
+    /// A failure without secrets in what a provider said.
+    pub(super) fn without_secrets(&mut self, failure: &Failure) -> Failure {
+        let answers = Arc::clone(&self.gateway.in_force().answers);
+        failure.hiding(|said| answers.text(said, &mut self.run.redactions).into_owned())
+    }
+
     /// The request is over, and this is how.
     pub(super) fn close(&mut self, status: Status, http_status: u16) {
         self.closed = true;
@@ -139,6 +145,7 @@ fn count(metrics: &Metrics, run: &Run, model: &str, key: &str) {
         metrics.truncated(reason.as_str());
     }
     count_withheld(metrics, run);
+    metrics.redactions(&run.redactions);
     run.denied.iter().for_each(|limit| metrics.denied_by(limit));
     if run.asked > 0 {
         metrics.rounds(model, run.asked);

@@ -14,6 +14,7 @@ use toolgate_config::model::{Caps, Model};
 use toolgate_config::provider::Provider;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, Judged};
+use toolgate_policies::redact::Redactor;
 use toolgate_tools::toolbox::Call;
 
 use super::dry_run;
@@ -35,6 +36,7 @@ use crate::targets::{Target, Targets};
 use crate::telemetry::metrics::model_label;
 use crate::trace::Status;
 use crate::upstream::{Answering, Ask, Books, NoAnswer};
+use crate::veil;
 use crate::wire::request::{OutputLimit, ToolChoice};
 use crate::wire::{Reply, Request, Round, Splice, object};
 
@@ -61,6 +63,8 @@ pub(super) struct Run<'r> {
     fitting: Fitting,
     outlet: Outlet,
     screen: Screen,
+    /// What takes secrets out of what the caller sees.
+    answers: Arc<Redactor>,
     last: Last,
     /// The time limit of a run without tools.
     request_timeout: Duration,
@@ -87,7 +91,7 @@ impl<'r> Run<'r> {
         outlet: &Outlet,
         record: &'r mut Recording,
     ) -> Result<Self, Failure> {
-        let InForce { config, prepared, .. } = in_force;
+        let InForce { config, prepared, answers, .. } = in_force;
         let targets = Targets::of(config, &model);
         let requested = if leaves_no_room(&request, record) { Requested::nothing() } else { wishes.requested.clone() };
         let facts = RunFacts {
@@ -119,7 +123,8 @@ impl<'r> Run<'r> {
         Ok(Self {
             talk,
             outlet: outlet.clone(),
-            screen: Screen::new(outlet.clone(), object::quoted(&request.model)),
+            screen: Screen::new(outlet.clone(), object::quoted(&request.model), answers),
+            answers: Arc::clone(answers),
             system: prepared.system(model_label(config, model.name.as_str())).cloned(),
             request_timeout: config.server.request_timeout,
             messages: taken_up.messages,
@@ -144,6 +149,14 @@ impl<'r> Run<'r> {
 
     /// Asks the model, hears it out, and tells the talk what it said.
     pub(super) async fn ask(&mut self, round: Round) -> Result<(), Failure> {
+        let asked = self.ask_model(round).await;
+        if asked.is_err() {
+            self.screen.break_off();
+        }
+        asked
+    }
+
+    async fn ask_model(&mut self, round: Round) -> Result<(), Failure> {
         for message in &self.talk.added()[self.added..] {
             self.messages.push(Bytes::from(format!(",{message}")));
         }
@@ -248,16 +261,17 @@ impl<'r> Run<'r> {
 
     /// The run is over: the answer, or the rest of it.
     pub(super) async fn end(mut self, ending: Ending) -> Result<Ended, Failure> {
-        if ending.words == Words::OwnCalls {
-            self.put_aside().await?;
+        if let Err(failure) = self.settle(ending).await {
+            self.screen.break_off();
+            return Err(failure);
         }
         let status = ending.truncated.map_or(Status::Completed, Status::Truncated);
         let (mut screen, record) = (self.screen, self.record);
-        record.settled().await?;
         let cost = record.run.cost();
         match self.last {
             Last::Nothing => Err(Failure::Internal("the end of a run")),
             Last::Whole(reply, headers) => {
+                let reply = veil::whole(*reply, &self.answers, &mut record.run.redactions);
                 let whole = completion(&reply, ending, &Told { talk: &self.talk, cost }, &object::quoted(&self.request.model));
                 let whole = whole.with_headers(headers);
                 record.close(status, 200);
@@ -266,10 +280,19 @@ impl<'r> Run<'r> {
             Last::Streamed(left) => {
                 let usage = RunUsage { sum: self.talk.usage(), rounds: self.talk.asked() };
                 screen.end(ending, &self.talk, &left, self.request.include_usage.then_some(usage));
+                record.run.redactions.merge(&screen.take_counts());
                 record.close(status, 200);
                 Ok(Ended::Streamed)
             }
         }
+    }
+
+    /// What must be written down before the answer's last byte.
+    async fn settle(&mut self, ending: Ending) -> Result<(), Failure> {
+        if ending.words == Words::OwnCalls {
+            self.put_aside().await?;
+        }
+        self.record.settled().await
     }
 
     /// Calls go back to the caller: what it does not see of the run waits until it comes back with their results.

@@ -1,14 +1,21 @@
 //! What the caller of a stream sees: one role, one id, one finish reason, one usage chunk if it asked for one, one `[DONE]`, however many
 //! rounds there were.
 
+use std::sync::Arc;
+
+use toolgate_policies::redact::{Counts, Redactor};
+
 use crate::reply::Outlet;
 use crate::talk::{Ending, Leftover, Talk, Words};
+use crate::veil::Veil;
 use crate::wire::chunk::Outfit;
+use crate::wire::spoken::Change;
 use crate::wire::{Chunk, Usage, finish, message, object, sse};
 
 /// The caller's side of a stream.
 pub(super) struct Screen {
     outlet: Outlet,
+    veil: Veil<Chunk, Dress>,
     /// The model's name as a JSON string.
     model: String,
     id: Option<String>,
@@ -17,9 +24,19 @@ pub(super) struct Screen {
     finish_seen: bool,
 }
 
+/// How a chunk goes out.
+#[derive(Clone, Copy, Debug)]
+struct Dress {
+    /// The caller has seen the role by then.
+    role_seen: bool,
+    with_usage: bool,
+}
+
 impl Screen {
-    pub(super) fn new(outlet: Outlet, model: String) -> Self {
-        Self { outlet, model, id: None, role_seen: false, calls_seen: false, finish_seen: false }
+    /// `redactor`: what takes secrets out of what is shown.
+    pub(super) fn new(outlet: Outlet, model: String, redactor: &Arc<Redactor>) -> Self {
+        let veil = Veil::new(redactor);
+        Self { outlet, veil, model, id: None, role_seen: false, calls_seen: false, finish_seen: false }
     }
 
     pub(super) fn outlet(&self) -> &Outlet {
@@ -57,6 +74,7 @@ impl Screen {
             Words::WithoutCalls => self.show_made(left, left.unseen.as_deref()),
             Words::Instead(sentence) => self.show_made(left, Some(&object::quoted(sentence))),
         }
+        self.clear();
         if let Some(usage) = usage {
             self.show_usage(left, usage);
         }
@@ -89,7 +107,7 @@ impl Screen {
         }
     }
 
-    fn show_usage(&self, left: &Leftover, usage: RunUsage<'_>) {
+    fn show_usage(&mut self, left: &Leftover, usage: RunUsage<'_>) {
         let own = left.usage.as_ref().filter(|_| usage.rounds == 1);
         match (own, &left.sample) {
             (Some(own), _) => self.write(own, true),
@@ -98,11 +116,38 @@ impl Screen {
         }
     }
 
-    fn write(&self, chunk: &Chunk, with_usage: bool) {
-        let role_seen = self.role_seen && chunk.is_of_the_first();
-        let outfit = Outfit { model: &self.model, id: self.id.as_deref(), role_seen, with_usage };
-        self.outlet.write(|out| chunk.write(&outfit, out));
+    /// Nothing more comes of what the model says: what is held back goes out.
+    pub(super) fn clear(&mut self) {
+        let Self { outlet, veil, model, id, .. } = self;
+        veil.finish(|chunk, dress, changes| put(outlet, (model, id.as_deref()), chunk, dress, changes));
     }
+
+    /// The stream has failed: of what is held back only that goes out which can be half of no secret.
+    pub(super) fn break_off(&mut self) {
+        let Self { outlet, veil, model, id, .. } = self;
+        veil.break_off(|chunk, dress, changes| put(outlet, (model, id.as_deref()), chunk, dress, changes));
+    }
+
+    /// How much is held back, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.veil.bytes()
+    }
+
+    /// What was taken out since this was asked last.
+    pub(super) fn take_counts(&mut self) -> Counts {
+        self.veil.take_counts()
+    }
+
+    fn write(&mut self, chunk: &Chunk, with_usage: bool) {
+        let dress = Dress { role_seen: self.role_seen && chunk.is_of_the_first(), with_usage };
+        let Self { outlet, veil, model, id, .. } = self;
+        veil.take(chunk, dress, |chunk, dress, changes| put(outlet, (model, id.as_deref()), chunk, dress, changes));
+    }
+}
+
+fn put(outlet: &Outlet, (model, id): (&str, Option<&str>), chunk: &Chunk, dress: Dress, changes: &[Change]) {
+    let outfit = Outfit { model, id, role_seen: dress.role_seen, with_usage: dress.with_usage, changes };
+    outlet.write(|out| chunk.write(&outfit, out));
 }
 
 /// What a run used, for its caller.

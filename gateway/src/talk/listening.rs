@@ -147,6 +147,11 @@ impl Listening {
         self.is_over
     }
 
+    /// Whether it shows whatever comes: then nothing comes after it.
+    pub fn shows_all(&self) -> bool {
+        matches!(self.showing, Showing::All)
+    }
+
     /// Whether chunks are held back.
     pub fn holds(&self) -> bool {
         !self.left.held.is_empty()

@@ -14,6 +14,7 @@ use toolgate_config::money::NanoUsd;
 use toolgate_config::price::Billed;
 use toolgate_policies::counters::BudgetReading;
 use toolgate_policies::limits::{Limit, What};
+use toolgate_policies::redact::Counts;
 use toolgate_tools::toolbox::Outcome;
 
 use crate::store::Sum;
@@ -44,6 +45,7 @@ pub struct Metrics {
     withheld: IntCounterVec,
     denied: IntCounterVec,
     egress_denied: IntCounterVec,
+    redactions: IntCounterVec,
     truncated: IntCounterVec,
     in_flight: IntGauge,
     reloads: IntCounterVec,
@@ -199,6 +201,7 @@ impl Metrics {
                 "Connections that a tool was not allowed to make.",
                 &["group", "reason"],
             )?,
+            redactions: add.counter("toolgate_redactions_total", "What was taken out of texts.", &["kind"])?,
             truncated: add.counter("toolgate_truncated_total", "Runs that were cut short.", &["reason"])?,
             in_flight: add.gauge("toolgate_in_flight", "Requests in flight.")?,
             reloads: add.counter("toolgate_config_reloads_total", "Configurations that were read again.", &["outcome"])?,
@@ -328,6 +331,11 @@ impl Metrics {
         self.egress_denied.with_label_values(&[group, reason]).inc();
     }
 
+    /// Things of a kind were taken out of texts.
+    pub fn redactions(&self, counts: &Counts) {
+        counts.iter().for_each(|(kind, times)| self.redactions.with_label_values(&[kind.as_str()]).inc_by(times.into()));
+    }
+
     /// A run was cut short.
     pub fn truncated(&self, reason: &'static str) {
         self.truncated.with_label_values(&[reason]).inc();
@@ -409,6 +417,8 @@ impl Registering<'_> {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_policies::redact::Kind;
+
     use super::*;
 
     fn rendered(tell: impl FnOnce(&Metrics)) -> String {
@@ -434,6 +444,9 @@ mod tests {
             metrics.withheld("flow", 2);
             metrics.denied("flow");
             metrics.egress_denied("g", "no_egress");
+            let mut counts = Counts::default();
+            counts.add(&Kind::Jwt);
+            metrics.redactions(&counts);
             metrics.truncated("max_rounds");
             metrics.reload(ReloadOutcome::Refused);
         });
@@ -458,6 +471,7 @@ mod tests {
             r#"toolgate_gate_withheld_total{reason="flow"} 2"#,
             r#"toolgate_gate_denied_total{reason="flow"} 1"#,
             r#"toolgate_egress_denied_total{group="g",reason="no_egress"} 1"#,
+            r#"toolgate_redactions_total{kind="jwt"} 1"#,
             r#"toolgate_truncated_total{reason="max_rounds"} 1"#,
             r#"toolgate_config_reloads_total{outcome="ok"} 0"#,
             r#"toolgate_config_reloads_total{outcome="refused"} 1"#,

@@ -17,6 +17,7 @@ use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
 use toolgate_policies::limits::Limit;
+use toolgate_policies::redact::Counts;
 use toolgate_tools::toolbox;
 
 pub use self::id::TraceId;
@@ -57,6 +58,8 @@ pub struct Run {
     pub notes: Vec<Cow<'static, str>>,
     /// The limits that refused something.
     pub denied: Vec<Arc<Limit>>,
+    /// What was taken out of its answer.
+    pub redactions: Counts,
     /// Whether it is a run that is kept, and no look-up, nor a request that was turned away at the door: a flood of those would push out the
     /// runs of others.
     pub is_kept: bool,
@@ -243,6 +246,7 @@ impl Run {
             gate: Verdicts::new(),
             notes: Vec::new(),
             denied: Vec::new(),
+            redactions: Counts::default(),
             is_kept: false,
         }
     }

@@ -24,6 +24,8 @@ pub struct Piece<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     function: Option<FunctionPiece<'a>>,
+    #[serde(borrow, default)]
+    custom: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,7 +36,29 @@ struct FunctionPiece<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-impl Piece<'_> {
+/// What a call of a tool that takes no JSON says.
+#[derive(Debug, Default, Deserialize)]
+struct CustomPiece<'a> {
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+impl<'a> Piece<'a> {
+    /// Its arguments, raw.
+    pub(super) fn arguments(&self) -> Option<&'a RawValue> {
+        self.function.as_ref()?.arguments
+    }
+
+    /// What it gives a tool that takes no JSON, raw.
+    pub(super) fn input(&self) -> Option<&'a RawValue> {
+        serde_json::from_str::<CustomPiece<'a>>(self.custom?.get()).ok()?.input
+    }
+
+    /// The number that it gives its call.
+    pub(super) fn index(&self) -> Option<u32> {
+        self.index
+    }
+
     /// Gives its name and its arguments to `said`, each as the inside of a JSON string.
     pub fn each(&self, said: &mut impl FnMut(&str)) {
         let Some(function) = &self.function else { return };
@@ -50,6 +74,8 @@ pub struct CallParts(Vec<Slot>);
 
 #[derive(Debug, Default)]
 struct Slot {
+    /// The choice that it belongs to.
+    choice: u32,
     index: Option<u32>,
     id: String,
     name: String,
@@ -73,17 +99,24 @@ impl CallParts {
         self.0.iter().map(|slot| size_of::<Slot>() + slot.id.len() + slot.name.len() + slot.arguments.len()).sum()
     }
 
-    /// Takes a piece. `is_tool` tells a whole name from the beginning of one; `said` is given what the piece adds, as the inside of a JSON
-    /// string.
-    pub fn add(&mut self, piece: &Piece<'_>, is_tool: impl Fn(&str) -> bool, said: &mut impl FnMut(&str)) {
+    /// Takes a piece of a call of a choice. `is_tool` tells a whole name from the beginning of one; `said` is given what the piece adds, as
+    /// the inside of a JSON string. The place of its call among all; `None`: it adds nothing.
+    pub fn add(
+        &mut self,
+        choice: u32,
+        piece: &Piece<'_>,
+        is_tool: impl Fn(&str) -> bool,
+        said: &mut impl FnMut(&str),
+    ) -> Option<usize> {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let function = piece.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref()).filter(|name| !name.is_empty());
         let arguments = function.and_then(|function| function.arguments).map(inner).filter(|text| !text.is_empty());
         if id.is_none() && name.is_none() && arguments.is_none() {
-            return;
+            return None;
         }
-        let slot = self.slot(piece.index, id, name);
+        let at = self.slot(choice, piece.index, id, name);
+        let slot = &mut self.0[at];
         if slot.id.is_empty() && slot.name.is_empty() && slot.arguments.is_empty() {
             said(BREAK);
         }
@@ -105,12 +138,14 @@ impl CallParts {
             slot.arguments.push_str(&arguments);
             said(&arguments);
         }
+        Some(at)
     }
 
     /// Takes a whole call.
     pub fn add_whole(&mut self, piece: &Piece<'_>) {
         let function = piece.function.as_ref();
         self.0.push(Slot {
+            choice: 0,
             index: None,
             id: piece.id.as_deref().unwrap_or_default().to_owned(),
             name: function.and_then(|function| function.name.as_deref()).unwrap_or_default().to_owned(),
@@ -119,21 +154,21 @@ impl CallParts {
     }
 
     /// Index given: that slot, except that a new id together with a name opens a new call. No index but a new id: a new call. Neither: the
-    /// call opened last goes on, unless it is complete and a name begins another.
-    fn slot(&mut self, index: Option<u32>, id: Option<&str>, name: Option<&str>) -> &mut Slot {
+    /// call opened last goes on, unless it is complete and a name begins another. Each choice has calls of its own.
+    fn slot(&mut self, choice: u32, index: Option<u32>, id: Option<&str>, name: Option<&str>) -> usize {
+        let last = |is_it: &dyn Fn(&Slot) -> bool| self.0.iter().rposition(|slot| slot.choice == choice && is_it(slot));
         let found = match (index, id) {
-            (Some(_), _) => self.0.iter().rposition(|slot| slot.index == index).filter(|&at| {
+            (Some(_), _) => last(&|slot| slot.index == index).filter(|&at| {
                 let other_id = id.is_some_and(|id| !self.0[at].id.is_empty() && self.0[at].id != id);
                 !(other_id && name.is_some())
             }),
-            (None, Some(id)) => self.0.iter().rposition(|slot| slot.id == id),
-            (None, None) => self.0.len().checked_sub(1).filter(|&at| name.is_none() || !is_complete(&self.0[at].arguments)),
+            (None, Some(id)) => last(&|slot| slot.id == id),
+            (None, None) => last(&|_| true).filter(|&at| name.is_none() || !is_complete(&self.0[at].arguments)),
         };
-        let at = found.unwrap_or_else(|| {
-            self.0.push(Slot { index, ..Slot::default() });
+        found.unwrap_or_else(|| {
+            self.0.push(Slot { choice, index, ..Slot::default() });
             self.0.len() - 1
-        });
-        &mut self.0[at]
+        })
     }
 
     /// Whether the last call's arguments stop in the middle: nothing at all, or no whole JSON.
@@ -201,7 +236,7 @@ mod tests {
         let mut parts = CallParts::default();
         for delta in deltas {
             for piece in serde_json::from_str::<Vec<Piece<'_>>>(delta).unwrap() {
-                parts.add(&piece, |name| ["lookup", "clock"].contains(&name), &mut |_| ());
+                parts.add(0, &piece, |name| ["lookup", "clock"].contains(&name), &mut |_| ());
             }
         }
         shown(parts)
@@ -292,7 +327,7 @@ mod tests {
         ];
         for delta in deltas {
             let piece = serde_json::from_str(delta).unwrap();
-            parts.add(&piece, |name| name == "lookup", &mut |text| said.push(text.to_owned()));
+            parts.add(0, &piece, |name| name == "lookup", &mut |text| said.push(text.to_owned()));
         }
         assert_eq!(said, [BREAK, "look", "up", r#"{\"q\":1}"#, BREAK, "clock", "{}"]);
     }
@@ -315,7 +350,7 @@ mod tests {
         for (arguments, cut) in [(r#"{\"q\":\"a"#, true), ("", true), (r#"{\"q\":\"a\"}"#, false)] {
             let mut parts = CallParts::default();
             let text = format!(r#"{{"index":0,"id":"c","function":{{"name":"lookup","arguments":"{arguments}"}}}}"#);
-            parts.add(&serde_json::from_str(&text).unwrap(), |_| true, &mut |_| ());
+            parts.add(0, &serde_json::from_str(&text).unwrap(), |_| true, &mut |_| ());
             assert_eq!(parts.is_cut(), cut, "{arguments}");
         }
     }

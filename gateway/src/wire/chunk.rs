@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use super::call::{CallParts, Piece};
 use super::mend;
 use super::object::{self, Edit, Members, Patches, member_around, range_of};
-use super::said::Texts;
+use super::said;
+use super::spoken::{Change, Field, Notes, Text, Texts};
 use super::sse;
 use super::usage::Usage;
 
@@ -27,6 +28,8 @@ pub struct Chunk {
     finish: Option<Range<usize>>,
     /// Which of several answers it belongs to.
     index: u32,
+    /// Where the texts stand that the model wrote.
+    texts: Texts,
     /// Characters of text.
     pub characters: usize,
     /// It belongs to no choice: a usage chunk, or a provider's remark.
@@ -54,6 +57,8 @@ pub struct Outfit<'o> {
     pub role_seen: bool,
     /// Whether this is the chunk that tells the caller the usage; any other tells none.
     pub with_usage: bool,
+    /// What of its texts is hidden.
+    pub changes: &'o [Change],
 }
 
 impl Chunk {
@@ -94,12 +99,21 @@ impl Chunk {
         let deltas = raw.choices.iter().flatten().filter_map(|choice| choice.delta.as_ref());
         deltas.for_each(|delta| delta.texts().each(said));
         let content = delta.and_then(|delta| delta.content);
+        let mut texts = Texts::new();
+        for choice in raw.choices.iter().flatten() {
+            choice.note(&mut Notes { whole: &payload, choice: choice.index.unwrap_or(0), texts: &mut texts });
+        }
         let mut has_calls = false;
+        let index = choice.and_then(|choice| choice.index).unwrap_or(0);
         for piece in delta.and_then(|delta| delta.tool_calls.as_deref()).unwrap_or_default().iter().flatten() {
-            calls.add(piece, &is_tool, said);
+            let slot = calls.add(index, piece, &is_tool, said);
             has_calls = true;
             if calls.are_too_many() {
                 return Err(NoChunk::Garbage);
+            }
+            if let Some(slot) = slot {
+                let mut notes = Notes { whole: &payload, choice: index, texts: &mut texts };
+                notes.string(Field::Call(slot as u64), piece.arguments());
             }
         }
         Ok(Self {
@@ -113,7 +127,8 @@ impl Chunk {
             thoughts: place(delta.and_then(|delta| delta.reasoning_details)),
             aloud: place(delta.and_then(|delta| delta.reasoning_content)),
             finish: place(choice.and_then(|choice| choice.finish_reason)),
-            index: choice.and_then(|choice| choice.index).unwrap_or(0),
+            index,
+            texts,
             characters: content.map_or(0, characters),
             is_bare: choice.is_none(),
             has_calls,
@@ -122,9 +137,18 @@ impl Chunk {
     }
 
     /// The data as they came, on one line.
-    #[cfg(test)]
-    pub(crate) fn payload(&self) -> &Bytes {
+    pub fn payload(&self) -> &Bytes {
         &self.payload
+    }
+
+    /// Where in them the texts stand that the model wrote.
+    pub fn texts(&self) -> &[Text] {
+        &self.texts
+    }
+
+    /// Whether it ends an answer, or belongs to none.
+    pub fn is_end(&self) -> bool {
+        self.finish.is_some() || self.is_bare
     }
 
     /// The text as a raw JSON value, a string but for providers that send parts.
@@ -197,6 +221,7 @@ impl Chunk {
         if let Some(role) = self.role.as_ref().filter(|_| outfit.role_seen) {
             patches.replace(member_around(&self.payload, role.clone()), "");
         }
+        outfit.changes.iter().for_each(|change| patches.replace(change.place.clone(), &*change.text));
         sse::write(out, |out| {
             if patches.is_empty() { out.extend_from_slice(&self.payload) } else { patches.apply(&self.payload, out) }
         });
@@ -322,6 +347,23 @@ struct Choice<'a> {
     finish_reason: Option<&'a RawValue>,
 }
 
+impl Choice<'_> {
+    /// Takes note of its texts, but for those of the calls that are read.
+    fn note(&self, notes: &mut Notes<'_>) {
+        let Some(delta) = &self.delta else { return };
+        notes.text(Field::Content, delta.content);
+        notes.string(Field::Refusal, delta.refusal);
+        notes.string(Field::Aloud, delta.reasoning_content);
+        notes.string(Field::Reasoning, delta.reasoning);
+        notes.thoughts(delta.reasoning_details);
+        notes.audio(delta.audio);
+        notes.function(delta.function_call);
+        for piece in delta.tool_calls.iter().flatten().flatten() {
+            notes.string(Field::Input(piece.index().unwrap_or(0).into()), piece.input());
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(borrow, default)]
@@ -337,15 +379,17 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    audio: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<Option<Piece<'a>>>>,
 }
 
 impl<'a> Delta<'a> {
-    fn texts(&self) -> Texts<'a> {
+    fn texts(&self) -> said::Texts<'a> {
         let Self { content, refusal, reasoning_content, reasoning, function_call, .. } = *self;
-        Texts { content, refusal, reasoning_content, reasoning, function_call }
+        said::Texts { content, refusal, reasoning_content, reasoning, function_call }
     }
 }
 
@@ -371,7 +415,7 @@ mod tests {
 
     fn written(text: &str, role_seen: bool, id: Option<&str>) -> String {
         let mut out = BytesMut::new();
-        chunk(text).write(&Outfit { model: "\"m\"", id, role_seen, with_usage: false }, &mut out);
+        chunk(text).write(&Outfit { model: "\"m\"", id, role_seen, with_usage: false, changes: &[] }, &mut out);
         String::from_utf8(out.to_vec()).unwrap()
     }
 

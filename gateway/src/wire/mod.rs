@@ -18,6 +18,7 @@ pub mod reply;
 pub mod request;
 mod said;
 mod scan;
+pub mod spoken;
 pub mod sse;
 pub mod thoughts;
 pub mod usage;

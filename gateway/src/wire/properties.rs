@@ -231,7 +231,7 @@ fn chunk_of(names: &[&str], delta: &[&str], blanks: &[&str]) -> String {
 fn writes(text: &str, (role_seen, with_usage, has_id): (bool, bool, bool)) {
     let chunk = Chunk::parse(Bytes::from(text.to_owned()), &mut CallParts::default(), |_| true).unwrap();
     let mut out = BytesMut::new();
-    chunk.write(&Outfit { model: "\"new\"", id: has_id.then_some("\"first\""), role_seen, with_usage }, &mut out);
+    chunk.write(&Outfit { model: "\"new\"", id: has_id.then_some("\"first\""), role_seen, with_usage, changes: &[] }, &mut out);
     let mut expected: Value = serde_json::from_str(text).unwrap();
     let object = expected.as_object_mut().unwrap();
     match object.get_mut("model") {

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use super::call::{CallParts, Piece};
 use super::chunk::says_something;
 use super::object::{self, Edit, Members, Patches};
-use super::said::Texts;
+use super::said;
+use super::spoken::{Change, Field, Notes, Text, Texts, number};
 use super::sse::{END_MARK, Event};
 use super::usage::Usage;
 use super::{finish, mend};
@@ -24,6 +25,8 @@ pub struct Reply {
     thoughts: Option<Range<usize>>,
     aloud: Option<Range<usize>>,
     finish: Option<Range<usize>>,
+    /// Where the texts stand that the model wrote, in any of its answers.
+    texts: Texts,
     /// Whether the first choice says anything.
     pub has_text: bool,
     /// The calls that the first choice asks for.
@@ -74,7 +77,12 @@ impl Reply {
         if calls.are_too_many() {
             return Err(NoReply::Garbage);
         }
+        let mut texts = Texts::new();
+        for (at, choice) in raw.choices.iter().enumerate() {
+            choice.note(&mut Notes { whole: &body, choice: number(choice.index, at), texts: &mut texts });
+        }
         Ok(Self {
+            texts,
             // A `null` is a place to put the name.
             model: raw.model.map(|model| object::range_of(&body, model.get())),
             usage: place(raw.usage),
@@ -125,6 +133,28 @@ impl Reply {
             message.texts().each(said);
             message.tool_calls.iter().flatten().for_each(|call| call.each(said));
         }
+    }
+
+    /// The body as it came.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Where in it the texts stand that the model wrote.
+    pub fn spoken(&self) -> &[Text] {
+        &self.texts
+    }
+
+    /// The same completion with these changes made in its body.
+    #[must_use]
+    pub fn changed(self, changes: Vec<Change>) -> Self {
+        if changes.is_empty() {
+            return self;
+        }
+        let (mut patches, mut out) = (Patches::default(), BytesMut::with_capacity(self.body.len()));
+        changes.into_iter().for_each(|change| patches.replace(change.place, change.text));
+        patches.apply(&self.body, &mut out);
+        Self::parse(out.freeze()).unwrap_or(self)
     }
 
     /// The body for the caller: the model under its own name (a JSON string), and the usage of the whole run where it had more rounds.
@@ -221,6 +251,7 @@ impl Reply {
             thoughts: self.thoughts.clone(),
             aloud: self.aloud.clone(),
             finish: self.finish.clone(),
+            texts: self.texts.clone(),
             has_text: self.has_text,
             calls: CallParts::default(),
         }
@@ -270,6 +301,8 @@ struct Raw<'a> {
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow, default)]
+    index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     message: Option<Message<'a>>,
     #[serde(borrow, default)]
     finish_reason: Option<&'a RawValue>,
@@ -288,15 +321,35 @@ struct Message<'a> {
     #[serde(borrow, default)]
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    audio: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<Piece<'a>>>,
 }
 
+impl Choice<'_> {
+    /// Takes note of its texts.
+    fn note(&self, notes: &mut Notes<'_>) {
+        let Some(message) = &self.message else { return };
+        notes.text(Field::Content, message.content);
+        notes.string(Field::Refusal, message.refusal);
+        notes.string(Field::Aloud, message.reasoning_content);
+        notes.string(Field::Reasoning, message.reasoning);
+        notes.thoughts(message.reasoning_details);
+        notes.audio(message.audio);
+        notes.function(message.function_call);
+        for (at, call) in message.tool_calls.iter().flatten().enumerate() {
+            notes.string(Field::Call(at as u64), call.arguments());
+            notes.string(Field::Input(at as u64), call.input());
+        }
+    }
+}
+
 impl<'a> Message<'a> {
-    fn texts(&self) -> Texts<'a> {
+    fn texts(&self) -> said::Texts<'a> {
         let Self { content, refusal, reasoning_content, reasoning, function_call, .. } = *self;
-        Texts { content, refusal, reasoning_content, reasoning, function_call }
+        said::Texts { content, refusal, reasoning_content, reasoning, function_call }
     }
 }
 

@@ -208,7 +208,7 @@ impl<'t> Pass<'_, 't> {
 }
 
 /// What a key says about its value.
-fn about(key: &[u8]) -> About {
+pub(super) fn about(key: &[u8]) -> About {
     let mut words = key
         .split(|byte| !byte.is_ascii_alphabetic())
         .flat_map(|part| part.chunk_by(|a, b| !(a.is_ascii_lowercase() && b.is_ascii_uppercase())));

@@ -23,10 +23,11 @@ use std::ops::Range;
 
 use toolgate_config::redaction::Rules;
 
+use self::checks::judge::is_reference;
 use self::engine::{Engine, Step};
 pub use self::kind::{Counts, Iter, Kind};
 use self::sought::Sought;
-use self::view::About;
+use self::view::{About, MASK};
 pub use self::window::Window;
 
 /// What is taken out of texts, compiled: once for a configuration.
@@ -89,6 +90,16 @@ impl Redactor {
             Some(redacted) => redacted,
             None => self.text(text, counts),
         }
+    }
+
+    /// What the value of a field of this name is, where the name says that it is secret.
+    pub fn secret_name(&self, name: &str) -> Option<Kind> {
+        self.engine()?.secret_name(name.as_bytes())
+    }
+
+    /// Whether the value of such a field stays all the same: it only refers to a secret, or is a mask already.
+    pub fn stays(&self, value: &str) -> bool {
+        is_reference(value.as_bytes()) || value.as_bytes().starts_with(MASK)
     }
 
     /// What is to be masked in a text, in its order.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::engine::{Cursor, Step};
+use super::json::about;
 use super::kind::Counts;
 use super::view::BACK;
 use super::{Redactor, mark};
@@ -23,6 +24,12 @@ impl Window {
     /// A window at the beginning of a stream.
     pub fn new(redactor: Arc<Redactor>) -> Self {
         let cursor = redactor.engine().map(super::engine::Engine::cursor);
+        Self { redactor, cursor, text: String::new(), sent: 0 }
+    }
+
+    /// A window at the beginning of a string in JSON that stands behind this key.
+    pub fn of_value(redactor: Arc<Redactor>, key: &str) -> Self {
+        let cursor = redactor.engine().map(|engine| engine.cursor_about(about(key.as_bytes())));
         Self { redactor, cursor, text: String::new(), sent: 0 }
     }
 

@@ -10,6 +10,7 @@ use super::request::length;
 use crate::wire::mend;
 use crate::wire::object::{self, Edit, Patches, member_around, place, range_of, text_at};
 use crate::wire::reply::{NoReply, document};
+use crate::wire::spoken::{Change, Field, Notes, Text, Texts, number};
 use crate::wire::usage::Usage;
 
 /// A document, and where in it the things stand that matter here.
@@ -26,6 +27,8 @@ pub struct Said {
     /// How much sound it holds, as base64.
     pub sound: usize,
     finish: Option<Range<usize>>,
+    /// Where the texts of completions stand.
+    texts: Texts,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +49,8 @@ struct Raw<'r> {
 
 #[derive(Deserialize)]
 struct Choice<'c> {
+    #[serde(borrow, default)]
+    index: Option<&'c RawValue>,
     #[serde(borrow, default)]
     text: Option<&'c RawValue>,
     #[serde(borrow, default)]
@@ -79,6 +84,11 @@ impl Said {
         }
         let choices = choices(raw.choices);
         let finish = choices.iter().find_map(|choice| choice.finish_reason);
+        let mut texts = Texts::new();
+        for (at, choice) in choices.iter().enumerate() {
+            let mut notes = Notes { whole: &body, choice: number(choice.index, at), texts: &mut texts };
+            notes.string(Field::Content, choice.text);
+        }
         Ok(Self {
             model: raw.model.map(|model| range_of(&body, model.get())),
             usage: raw.usage.map(|usage| range_of(&body, usage.get())),
@@ -87,6 +97,7 @@ impl Said {
             items: raw.data.and_then(length).unwrap_or(0),
             sound: raw.audio.map_or(0, |audio| audio.get().len().saturating_sub(2)),
             finish: place(&body, finish),
+            texts,
             body,
         })
     }
@@ -94,6 +105,16 @@ impl Said {
     /// What the provider says was used, in either spelling of its API.
     pub fn usage(&self) -> Option<Usage> {
         text_at(&self.body, self.usage.as_ref()).and_then(|text| Usage::parse_in_and_out(text).or_else(|| Usage::parse(text)))
+    }
+
+    /// The document as it came.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Where in it the texts of completions stand.
+    pub fn spoken(&self) -> &[Text] {
+        &self.texts
     }
 
     /// Why the model stopped, raw and with its quotes.
@@ -118,9 +139,11 @@ impl Said {
         }
     }
 
-    /// The document with the caller's name for the model, a JSON string, where it names one; on one line, if it is for an event.
-    pub fn render(&self, model: &str, with_usage: bool, on_one_line: bool) -> Bytes {
+    /// The document with the caller's name for the model, a JSON string, where it names one, and with changes in its texts; on one line, if it
+    /// is for an event.
+    pub fn render(&self, model: &str, with_usage: bool, on_one_line: bool, changes: &[Change]) -> Bytes {
         let mut patches = Patches::default();
+        changes.iter().for_each(|change| patches.replace(change.place.clone(), &*change.text));
         if let Some(place) = self.model.as_ref().filter(|place| self.body[(*place).clone()] != *model.as_bytes()) {
             patches.replace(place.clone(), model);
         }
@@ -139,7 +162,7 @@ impl Said {
 
     /// A chunk that tells a usage, after the likeness of this one.
     pub fn as_usage(&self, model: &str, usage: &Usage) -> Bytes {
-        let (usage, body) = (usage.render(), self.render(model, true, true));
+        let (usage, body) = (usage.render(), self.render(model, true, true, &[]));
         let edits = [Edit::Set("choices", "[]"), Edit::Set("usage", &usage)];
         object::edited(&body, &edits).map_or(body, Bytes::from)
     }
@@ -174,9 +197,9 @@ mod tests {
             (r#"{"model":"up","usage":{"total_tokens":1},"x":1}"#, false, r#"{"model":"m","x":1}"#),
         ];
         for (body, with_usage, expected) in table {
-            assert_eq!(parse(body).render("\"m\"", with_usage, false), expected);
+            assert_eq!(parse(body).render("\"m\"", with_usage, false, &[]), expected);
         }
-        assert_eq!(parse("{\n\"a\":\r\n1}").render("\"m\"", true, true), "{ \"a\":  1}");
+        assert_eq!(parse("{\n\"a\":\r\n1}").render("\"m\"", true, true, &[]), "{ \"a\":  1}");
     }
 
     #[test]
