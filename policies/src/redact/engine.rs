@@ -323,6 +323,10 @@ impl Engine {
             let Some(asked) = inner.asked else { break };
             let pattern = self.automaton.match_pattern(inner.state, asked);
             let start = inner.at - self.automaton.pattern_len(pattern);
+            if start >= end {
+                inner.asked = Some(asked + 1);
+                continue;
+            }
             match self.triggers[pattern.as_usize()].ask(&view, start, inner.at) {
                 Verdict::Hit(hit) if hit.start < end && hit.start >= cursor.at => return Ok(Some(hit)),
                 Verdict::Wait(_) => return Err(More),

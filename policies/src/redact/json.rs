@@ -118,8 +118,10 @@ impl<'t> Pass<'_, 't> {
             if escaped { Cow::Owned(decoded(self.text.get(raw.clone())?)?) } else { Cow::Borrowed(self.text.get(raw.clone())?) };
         self.secret = self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes()));
         self.about = About::Anything;
+        let before = self.copied;
         self.scan(raw, &text, escaped)?;
-        self.about = about(text.as_bytes());
+        // What a key says is still there the second time.
+        self.about = if self.copied == before { about(text.as_bytes()) } else { About::Anything };
         if self.next()? != b':' {
             return None;
         }

@@ -26,6 +26,8 @@ pub(super) enum Trigger {
     Cookies,
     NextCookie,
     Mailchimp,
+    /// The address of a webhook.
+    Webhook,
     /// `@`: an e-mail address.
     At,
     /// `@tcp(`: a login before it.
@@ -74,6 +76,12 @@ const OTHERS: &[(&str, Trigger)] = &[
     ("basic", Trigger::Basic),
     ("cookie", Trigger::Cookies),
     ("-us", Trigger::Mailchimp),
+    ("hooks.slack.com/services/", Trigger::Webhook),
+    ("hooks.slack.com/workflows/", Trigger::Webhook),
+    ("discord.com/api/webhooks/", Trigger::Webhook),
+    ("discordapp.com/api/webhooks/", Trigger::Webhook),
+    (".office.com/webhookb2/", Trigger::Webhook),
+    ("api.telegram.org/bot", Trigger::Webhook),
     ("@tcp(", Trigger::Network),
     ("@unix(", Trigger::Network),
     (".", Trigger::Dot),
@@ -95,7 +103,9 @@ impl Trigger {
     fn hold(self, view: &View<'_>, start: usize, end: usize) -> usize {
         match self {
             Self::Shape(_) | Self::Jwt | Self::Pem | Self::Plus | Self::Bracket => start,
-            Self::Mask | Self::Userinfo | Self::Field(_) | Self::Authorization | Self::Bearer | Self::Basic => end,
+            Self::Mask | Self::Userinfo | Self::Webhook | Self::Field(_) | Self::Authorization | Self::Bearer | Self::Basic => {
+                end
+            }
             Self::Cookies | Self::NextCookie => end,
             Self::Mailchimp => start.saturating_sub(shapes::MAILCHIMP),
             Self::Network => dsn::begins(view, start),
@@ -120,6 +130,7 @@ impl Trigger {
             Self::Cookies => header::cookies(view, start, end),
             Self::NextCookie => header::next_cookie(view, end),
             Self::Mailchimp => shapes::mailchimp(view, start, end),
+            Self::Webhook => url::webhook(view, end),
             Self::Network => dsn::find(view, start),
             Self::Dot => bot::discord(view, start, end),
             Self::Digit => number(view, start),

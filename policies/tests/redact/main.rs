@@ -1,6 +1,7 @@
 //! Redaction, as whoever uses it sees it.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
+mod corpus;
 mod property;
 mod shapes;
 mod stream;

@@ -18,8 +18,31 @@ pub(in crate::redact) fn find(view: &View<'_>, start: usize) -> Found<Option<Hit
     }
     let card = if grouped { groups(view, start)? } else { Some(Digits::of(view.slice(start, start + run), start + run)) };
     let Some(card) = card else { return Ok(None) };
+    if grouped && (follows_digits(view, start) || goes_on_in_fours(view, card.end)?) {
+        return Ok(None);
+    }
     let goes_on = view.word_goes_on(card.end)? || view.is_decimal(card.end)?;
     Ok((!goes_on && card.is_issued() && card.passes_luhn()).then(|| Hit::new(start, card.end, Kind::Card)))
+}
+
+/// Whether it is the middle of a longer number: of an IBAN, whose first group is letters and two digits, or of fours.
+fn follows_digits(view: &View<'_>, start: usize) -> bool {
+    match view.left(start, 5) {
+        [a, b, c, d, b' ' | b'-'] => {
+            c.is_ascii_digit() && d.is_ascii_digit() && a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()
+        }
+        _ => false,
+    }
+}
+
+/// Whether two more groups follow; one may be a card's check number.
+fn goes_on_in_fours(view: &View<'_>, end: usize) -> Found<bool> {
+    let next = view.run(end, 1, |byte| matches!(byte, b' ' | b'-'))?;
+    let group = view.run(next, 5, digit)?;
+    if next == end || group != next + 4 {
+        return Ok(false);
+    }
+    Ok(matches!(view.at(group)?, Some(b' ' | b'-')) && view.is_digit_or_mask(group + 1)?)
 }
 
 #[derive(Clone, Copy, Default)]

@@ -1,6 +1,6 @@
 //! The value behind a name that says that it is secret: in JSON, YAML, ini files, environments, URLs, XML, code, command lines, sentences.
 
-use super::judge::{is_expression, is_no_word, is_placeholder, is_token_like, trimmed};
+use super::judge::{is_expression, is_no_word, is_placeholder, is_reference, is_sentence, is_token_like, trimmed};
 use super::name::{Name, Word};
 use super::value::Close;
 use crate::redact::hit::{Hit, Tail};
@@ -10,11 +10,16 @@ use crate::redact::view::{Found, LOOK, View, blank};
 pub(in crate::redact) fn find(word: Word, view: &View<'_>, start: usize, end: usize) -> Found<Option<Hit>> {
     let Some(name) = Name::read(word, view, start, end)? else { return Ok(None) };
     let Some(sign) = Sign::read(view, &name)? else { return Ok(None) };
+    if name.is_key_of_query() && sign.join != Join::Query {
+        return Ok(None);
+    }
     let Some(value) = Value::read(view, &sign, end + LOOK)? else { return Ok(None) };
     if !is_secret(view, &name, &sign, &value)? {
         return Ok(None);
     }
-    Ok(Some(Hit::new(value.from, value.to, name.kind()).with(Tail::Value(value.close))))
+    let tail = if value.long { Tail::Value(value.close) } else { Tail::Over };
+    let to = if sign.join == Join::Is && !value.long { value.from + trimmed(value.text).len() } else { value.to };
+    Ok(Some(Hit::new(value.from, to, name.kind()).with(tail)))
 }
 
 /// How name and value are joined.
@@ -58,7 +63,7 @@ impl Sign {
             Some(b'=') => match view.at(place + 1)? {
                 Some(b'=' | b'~') => Ok(None),
                 Some(b'>') => sign(Join::Equals, place + 2),
-                _ if !spaced && matches!(view.before(name.from), Some(b'?' | b'&' | b';')) => sign(Join::Query, place + 1),
+                _ if !spaced && name.in_query => sign(Join::Query, place + 1),
                 _ => sign(Join::Equals, place + 1),
             },
             Some(b':') => match view.at(place + 1)? {
@@ -150,7 +155,8 @@ fn open(view: &View<'_>, from: usize) -> Found<(Close, usize)> {
 }
 
 fn is_secret(view: &View<'_>, name: &Name<'_>, sign: &Sign, value: &Value<'_>) -> Found<bool> {
-    if is_placeholder(value.text) {
+    let json = sign.join == Join::Colon && sign.quoted && value.quoted;
+    if if json { is_reference(value.text) } else { is_placeholder(value.text) } {
         return Ok(false);
     }
     let password = matches!(name.word, Word::Password | Word::Pass);
@@ -160,9 +166,7 @@ fn is_secret(view: &View<'_>, name: &Name<'_>, sign: &Sign, value: &Value<'_>) -
         Join::Is => is_no_word(value.text) && (password || is_token_like(value.text)),
         _ if matches!(name.word, Word::Signature) => false,
         // As in JSON.
-        Join::Colon if sign.quoted && value.quoted => {
-            !vague || is_token_like(value.text) || (name.word == Word::Pass && is_no_word(value.text))
-        }
+        _ if json => !vague || is_token_like(value.text) || (name.word == Word::Pass && is_no_word(value.text)),
         Join::Tag => !is_sentence(value.text) && (password || is_token_like(value.text)),
         _ if value.quoted => {
             !is_sentence(value.text) && (password || is_token_like(value.text) || (is_no_word(value.text) && !vague))
@@ -203,14 +207,6 @@ fn behind_equals(view: &View<'_>, name: &Name<'_>, password: bool, value: &Value
         );
     }
     Ok(is_no_word(value.text) || (value.text.len() >= 3 && !goes_on_as_sentence(view, value)?))
-}
-
-/// Whether a value in quotes is a sentence.
-fn is_sentence(value: &[u8]) -> bool {
-    let words = value.split(|&byte| byte == b' ').filter(|word| word.len() > 1 && word.iter().all(u8::is_ascii_alphabetic));
-    words.count() >= 3
-        || (value.contains(&b' ')
-            && value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'.' | b',' | b':' | b'?' | b'!')))
 }
 
 /// Whether a word follows on the same line.

@@ -6,6 +6,9 @@ use crate::redact::view::{Found, View, digit, hex};
 
 /// A version 4 address whose first digit stands at `start`.
 pub(in crate::redact) fn four(view: &View<'_>, start: usize) -> Found<Option<Hit>> {
+    if matches!(view.left(start, 2), [before, b'.'] if before.is_ascii_alphanumeric()) {
+        return Ok(None);
+    }
     let Some((end, octets)) = octets(view, start)? else { return Ok(None) };
     let goes_on = view.word_goes_on(end)? || view.is_decimal(end)?;
     let nobodys = matches!(octets, [127, ..] | [0, 0, 0, 0] | [255, ..]);

@@ -149,3 +149,14 @@ fn is_any(value: &[u8], words: &[&str]) -> bool {
 fn starts_with_any(value: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes())))
 }
+
+/// Whether a value in quotes says something to people: it has a word that only sentences have.
+pub(in crate::redact) fn is_sentence(value: &[u8]) -> bool {
+    value.contains(&b' ') && value.split(|byte| !byte.is_ascii_alphabetic()).any(|word| is_any(word, OF_SENTENCES))
+}
+
+#[rustfmt::skip]
+const OF_SENTENCES: &[&str] = &[
+    "your", "the", "is", "are", "be", "must", "please", "enter", "a", "an", "to", "of", "for", "or", "and", "not", "with", "password", "passwords",
+    "token", "secret", "key", "this", "that", "will", "can", "should", "required", "invalid", "too", "at", "in", "bitte", "das", "ihr", "le",
+];

@@ -67,6 +67,8 @@ pub(in crate::redact) struct Name<'t> {
     pub(in crate::redact) to: usize,
     /// What of it stands before the word.
     pub(in crate::redact) prefix: &'t [u8],
+    /// It stands in the query of a URL, where `key` alone is one.
+    pub(in crate::redact) in_query: bool,
 }
 
 impl<'t> Name<'t> {
@@ -76,9 +78,12 @@ impl<'t> Name<'t> {
             return Ok(None);
         }
         let to = view.run(end, REACH, in_name)?;
-        let from = view.run_back(start, REACH, in_name);
-        let prefix = view.slice(from, start);
-        let name = Self { word, from, to, prefix };
+        let mut from = view.run_back(start, REACH, in_name);
+        if word == Word::Key && from == start && view.before(start) == Some(b' ') {
+            from = view.run_back(start - 1, REACH / 2, in_name);
+        }
+        let in_query = matches!(view.before(from), Some(b'?' | b'&'));
+        let name = Self { word, from, to, prefix: view.slice(from, start), in_query };
         Ok((name.is_secret(view.slice(end, to)) && to - end < REACH).then_some(name))
     }
 
@@ -102,9 +107,14 @@ impl<'t> Name<'t> {
         }
     }
 
+    /// Whether it is the word `key` alone in the query of a URL.
+    pub(in crate::redact) fn is_key_of_query(&self) -> bool {
+        self.in_query && self.word == Word::Key && self.prefix.is_empty()
+    }
+
     fn is_secret(&self, rest: &[u8]) -> bool {
         let of_word = match self.word {
-            Word::Key => is_secret_key(self.prefix),
+            Word::Key => is_secret_key(self.prefix) || self.is_key_of_query(),
             Word::Token => !ends_with_any(self.prefix, HARMLESS_TOKENS),
             Word::Secret => !ends_with_any(self.prefix, &["client_id_", "no_", "is_", "has_"]),
             _ => true,
@@ -174,7 +184,7 @@ const VARIANTS: &[&str] = &[
     "prod", "production", "live", "test", "testing", "dev", "development", "staging", "stage", "qa", "local", "old", "new",
     "current", "previous", "primary", "secondary", "main", "value", "val", "plain", "plaintext", "raw", "text", "string",
     "str", "base", "base64", "b64", "enc", "encrypted", "default", "admin", "root", "user", "confirm", "confirmation", "again",
-    "repeat", "a", "b", "v1", "v2", "v3", "hash", "key", "token", "ro", "rw",
+    "repeat", "a", "b", "v1", "v2", "v3", "ro", "rw",
 ];
 
 /// What stands at the end of names that only speak of a secret.

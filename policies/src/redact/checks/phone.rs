@@ -40,7 +40,7 @@ const GROUPS: usize = 8;
 
 /// A number that begins with the `+` at `start`.
 pub(in crate::redact) fn international(view: &View<'_>, start: usize, end: usize) -> Found<Option<Hit>> {
-    if view.before(start).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'/' | b'=')) {
+    if view.before(start).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+')) {
         return Ok(None);
     }
     let number = Written::read(view, end)?;
@@ -55,6 +55,9 @@ pub(in crate::redact) fn national(view: &View<'_>, start: usize) -> Found<Option
             || matches!(byte, b'_' | b'.' | b',' | b'$' | b'#' | b'=' | b':' | b'/' | b'+' | b'%' | b'@' | b'&' | b'\\')
     }) && !is_told(view, start)
     {
+        return Ok(None);
+    }
+    if view.before(start) == Some(b'+') {
         return Ok(None);
     }
     // In the midst of a longer row nothing begins.
@@ -221,11 +224,14 @@ impl Written {
             && groups.iter().skip(1).all(|&group| group >= 2);
         // Groups of two are dates and bytes as well; five of them are a number of France.
         let pairs = groups.iter().all(|&group| group == 2);
+        // The end of an IBAN is written like that.
+        let fours = groups == [4, 4, 2];
         let date = groups.first() == Some(&2) && matches!(groups.get(1), Some(1 | 2)) && !pairs;
         zero && written
             && (9..=12).contains(&self.count)
             && (!pairs || (self.group_count == 5 && self.same && self.separator != Some(b'/')))
             && !date
+            && !fours
             && (self.separator != Some(b'.') || pairs)
     }
 

@@ -91,3 +91,13 @@ fn ends_authority(byte: u8) -> bool {
                 | b'\\'
         )
 }
+
+/// What follows the address of a webhook, which is all that whoever calls it must know.
+pub(in crate::redact) fn webhook(view: &View<'_>, end: usize) -> Found<Option<Hit>> {
+    let to = view.run(end, 8, of_webhook)?;
+    Ok((to == end + 8).then(|| Hit::new(end, to, Kind::Webhook).with(Tail::Run(of_webhook))))
+}
+
+fn of_webhook(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'@' | b':')
+}
