@@ -1,6 +1,6 @@
 //! All servers of the configuration in force, each with a life of its own: the trouble of one is never another's.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -30,6 +30,8 @@ pub struct Hub {
 #[derive(Debug, Default)]
 struct Inside {
     servers: Vec<Arc<Server>>,
+    /// Closed, and perhaps in their grace.
+    going: Vec<Weak<Server>>,
     lives: JoinSet<()>,
     closed: bool,
 }
@@ -95,6 +97,8 @@ impl Hub {
             inside.servers.push(server);
         }
         before.iter().for_each(|server| server.close());
+        inside.going.retain(|server| server.strong_count() > 0);
+        inside.going.extend(before.iter().map(Arc::downgrade));
         while inside.lives.try_join_next().is_some() {}
         drop(inside);
         self.tidings.notify_one();
@@ -136,12 +140,13 @@ impl Hub {
         }
     }
 
-    /// Closes every session and waits until all that belongs to them is gone, processes too.
+    /// Closes every session, breaks off the calls that are under way, and waits until all that belongs to them is gone, processes too.
     pub async fn close(&self) {
         let mut lives = {
             let mut inside = self.inside();
             inside.closed = true;
-            inside.servers.iter().for_each(|server| server.close());
+            inside.going.iter().filter_map(Weak::upgrade).for_each(|server| server.leave());
+            inside.servers.iter().for_each(|server| server.leave());
             std::mem::take(&mut inside.lives)
         };
         while lives.join_next().await.is_some() {}

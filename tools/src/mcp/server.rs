@@ -37,6 +37,8 @@ pub(super) struct Server {
     /// A call wants a session now.
     nudge: Notify,
     closing: Flag,
+    /// Nobody has a grace any more.
+    leaving: Flag,
     tidings: Arc<Notify>,
 }
 
@@ -77,6 +79,7 @@ impl Server {
             seen: watch::channel(seen).0,
             nudge: Notify::new(),
             closing: Flag::new(),
+            leaving: Flag::new(),
             tidings,
         })
     }
@@ -106,6 +109,12 @@ impl Server {
 
     /// No new calls; those under way have a grace.
     pub(super) fn close(&self) {
+        self.closing.raise();
+    }
+
+    /// No new calls, and those under way are broken off.
+    pub(super) fn leave(&self) {
+        self.leaving.raise();
         self.closing.raise();
     }
 
@@ -192,7 +201,10 @@ impl Server {
             }
             () = self.closing.raised() => {
                 self.phase.send_replace(Phase::Closed);
-                settled(&session).await;
+                tokio::select! {
+                    () = settled(&session) => {}
+                    () = self.leaving.raised() => {}
+                }
             }
             () = self.list(&session, &held.changed, described) => {}
             () = followed(&session, &held.changed) => {}
@@ -250,13 +262,17 @@ impl Server {
 
     fn missed(&self, described: &McpServer, why: &Unreachable) {
         if !self.closing.is_up() {
-            tracing::warn!(server = described.name.as_str(), %why, "a server of tools cannot be reached");
-            self.know(|seen| seen.state = State::Down(why.to_string()));
+            let server = described.name.as_str();
+            // It is tried for as long as it is away: what is known needs no second line.
+            match self.know(|seen| seen.state = State::Down(why.to_string())) {
+                true => tracing::warn!(server, %why, "a server of tools cannot be reached"),
+                false => tracing::debug!(server, %why, "a server of tools still cannot be reached"),
+            }
         }
     }
 
-    /// Changes what is known, and tells of it where it is another.
-    fn know(&self, change: impl FnOnce(&mut Seen)) {
+    /// Changes what is known, and tells of it where it is another: whether it is.
+    fn know(&self, change: impl FnOnce(&mut Seen)) -> bool {
         let told = self.seen.send_if_modified(|seen| {
             let before = seen.clone();
             change(seen);
@@ -266,6 +282,7 @@ impl Server {
         if told {
             self.tidings.notify_one();
         }
+        told
     }
 }
 

@@ -13,9 +13,9 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, PeerRequestOptions, RequestContext,
     RoleClient, RunningService, RunningServiceCancellationToken, ServiceError,
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use toolgate_config::mcp::{McpServer, Reach};
 
 use super::cleaner::Cleaner;
@@ -32,6 +32,9 @@ const LONGEST_WORD: usize = 100;
 
 /// How long a cancellation may take to be written.
 const CANCELLING: Duration = Duration::from_secs(2);
+
+/// How long after a session's end a writer has to say how far it had come.
+const LAST_WORD: Duration = Duration::from_millis(50);
 
 /// How long `rmcp` and the transport may take to end.
 const ENDING: Duration = Duration::from_secs(8);
@@ -243,8 +246,7 @@ impl Session {
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.ok(),
-            // What had come by then was handed out before.
-            () = self.over.raised() => handle.rx.try_recv().ok(),
+            () = self.over.raised() => last_word(&mut handle.rx).await,
             () = sleep_until(due) => return Err(Lost::Late { sent: !ticket.abandon() }),
         };
         waiting.id = None;
@@ -297,6 +299,15 @@ impl Session {
             }
         }
     }
+}
+
+/// What still comes of a request after the session's end: its answer, or how far its writing has come, which is told on its ticket.
+async fn last_word<T>(answer: &mut oneshot::Receiver<T>) -> Option<T> {
+    let last = timeout(LAST_WORD, answer).await.ok().and_then(Result::ok);
+    if last.is_none() {
+        sleep(LAST_WORD).await;
+    }
+    last
 }
 
 fn tells_of_changes(info: &ServerPeerInfo) -> bool {

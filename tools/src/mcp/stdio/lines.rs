@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::super::flag::Flag;
-use super::super::wire::{self, Unsendable};
+use super::super::wire::{self, Ticket, Unsendable};
 use super::stderr::Log;
 
 /// The longest line, in bytes: a longer one ends the session.
@@ -133,10 +133,11 @@ impl Transport<RoleClient> for Lines {
                 Err(Unsendable::Abandoned) => return Err(io::ErrorKind::TimedOut.into()),
                 Err(Unsendable::Encoding) => return Err(io::ErrorKind::InvalidData.into()),
             };
-            drop(message);
             line.push(b'\n');
+            let mut writing = Writing { ticket: wire::ticket(&message).cloned(), whole: line.len(), taken: 0 };
+            drop(message);
             let written = tokio::select! {
-                written = written(stdin, &line, stall) => written,
+                written = written(stdin, &line, &mut writing.taken, stall) => written,
                 () = over.raised() => Err(io::ErrorKind::BrokenPipe.into()),
             };
             if written.is_err() {
@@ -174,12 +175,33 @@ impl Transport<RoleClient> for Lines {
     }
 }
 
-/// Writes the line; each step of it may take as long as `stall`, the whole of it as long as it makes steps.
-async fn written(stdin: &mut ChildStdin, line: &[u8], stall: Duration) -> io::Result<()> {
-    let mut rest = line;
-    while !rest.is_empty() {
+/// A message on its way. Without its end it is none, so a server that got no more of it has not taken it.
+struct Writing {
+    ticket: Option<Ticket>,
+    whole: usize,
+    taken: usize,
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        // Only the line break could be done without.
+        if let Some(ticket) = self.ticket.take()
+            && self.taken + 1 < self.whole
+        {
+            ticket.untaken();
+        }
+    }
+}
+
+/// Writes the line, and counts the bytes that were taken; each step of it may last as long as `stall`, the whole of it as long as it makes
+/// steps.
+async fn written(stdin: &mut ChildStdin, line: &[u8], taken: &mut usize, stall: Duration) -> io::Result<()> {
+    while let Some(rest) = line.get(*taken..).filter(|rest| !rest.is_empty()) {
         let step = timeout(stall, stdin.write(rest)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        rest = rest.get(step..).filter(|_| step > 0).ok_or(io::ErrorKind::WriteZero)?;
+        if step == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        *taken += step;
     }
     stdin.flush().await
 }

@@ -50,6 +50,34 @@ async fn case_59a_a_server_that_dies_is_mended_and_only_what_may_be_is_done_agai
 }
 
 #[tokio::test]
+async fn a_write_that_finds_a_dead_server_is_made_in_the_next_session() {
+    for _ in 0..5 {
+        let fixture = fixture(&[]);
+        let hub = hub(&[&fixture]).await;
+        let process = fixture.processes("start")[0];
+        let killed = std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
+        assert!(killed.success());
+        while runs(process) {
+            std::thread::yield_now();
+        }
+        assert_eq!(text(call(&hub, &fixture.work("echo"), r#"{"a":1}"#, Effect::NonIdempotentWrite).await), r#"{"a": 1}"#);
+        assert_eq!(fixture.count("tools/call"), 1);
+        hub.close().await;
+    }
+}
+
+#[tokio::test]
+async fn closing_waits_for_no_call() {
+    let fixture = fixture(&[]);
+    let hub = hub(&[&fixture]).await;
+    let (other, work) = (Arc::clone(&hub), fixture.work("slow"));
+    let pending = tokio::spawn(async move { call(&other, &work, r#"{"seconds": 600}"#, Effect::ReadOnly).await });
+    fixture.hears("tools/call", 1).await;
+    timeout(Duration::from_secs(10), hub.close()).await.unwrap();
+    assert!(matches!(pending.await.unwrap(), Err(CallError::Down | CallError::Failed)));
+}
+
+#[tokio::test]
 async fn case_59ab_pending_calls_hear_of_the_end_within_a_second() {
     for tool in ["die", "mute", "huge"] {
         let fixture = fixture(&[]);
