@@ -143,12 +143,16 @@ impl Gateway {
     pub fn open(config: Config) -> Result<(Arc<Self>, Departures), Closed> {
         let net = Arc::new(Net::new());
         let (departures, departed) = mpsc::unbounded_channel();
+        let toolbox = Toolbox::new(Arc::clone(&net));
+        let (money, found, pauses) = (Money::open(&config)?, Found::open(&config.store.url)?, Pauses::open(&config.store.url)?);
+        let in_force = InForce::new(config);
+        toolbox.hub().redact(Arc::clone(&in_force.tool_results));
         let gateway = Arc::new(Self {
-            money: Money::open(&config)?,
-            found: Found::open(&config.store.url)?,
-            pauses: Pauses::open(&config.store.url)?,
-            in_force: ArcSwap::from_pointee(InForce::new(config)),
-            toolbox: Toolbox::new(Arc::clone(&net)),
+            money,
+            found,
+            pauses,
+            in_force: ArcSwap::from_pointee(in_force),
+            toolbox,
             net,
             breakers: Breakers::default(),
             traces: Traces::default(),
@@ -192,7 +196,9 @@ impl Gateway {
 
     /// Puts another configuration in force, whole. For [`Found`] alone, which sees to it that one comes after another.
     pub fn replace(&self, config: Config) {
-        self.in_force.store(Arc::new(InForce::new(config)));
+        let new = InForce::new(config);
+        self.toolbox.hub().redact(Arc::clone(&new.tool_results));
+        self.in_force.store(Arc::new(new));
     }
 
     /// Puts the same configuration in force with other tools found; likewise.

@@ -127,7 +127,9 @@ impl Json {
         let secret = self.secret.take().filter(|_| !self.is_key_next);
         match secret {
             Some(kind) => At::Secret { kind, value: Held::default() },
-            None if self.is_key_next => At::String { string: Box::new(Inside::new(&self.redactor, "")), key: Some(String::new()) },
+            None if self.is_key_next => {
+                At::String { string: Box::new(Inside::new(&self.redactor, "")), key: Some(String::new()) }
+            }
             None => At::String { string: Box::new(Inside::new(&self.redactor, &self.key)), key: None },
         }
     }
