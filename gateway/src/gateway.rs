@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc};
 use toolgate_config::Config;
+use toolgate_policies::arguments::Downhill;
+use toolgate_policies::known;
 use toolgate_policies::limits::Limits;
 use toolgate_policies::redact::Redactor;
 use toolgate_tools::net::Net;
@@ -62,6 +64,8 @@ pub struct InForce {
     pub tool_results: Arc<Redactor>,
     /// What is taken out of what models answer.
     pub answers: Arc<Redactor>,
+    /// What is taken out of arguments on their way to tools that are trusted less than the run.
+    pub arguments: Arc<Downhill>,
     /// Which configuration of this process it is: a later one has a greater number.
     pub generation: u64,
 }
@@ -70,11 +74,15 @@ impl InForce {
     fn new(config: Config) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let generation = LAST.fetch_add(1, Ordering::Relaxed);
+        // A secret of the gateway's own is one, whatever an operator wants to be left alone.
+        let (results, answers) = (&config.redaction.tool_results, &config.redaction.answers);
+        let (results, answers) = (known::with_known(results, &config), known::with_known(answers, &config));
         Self {
             prepared: Prepared::of(&config),
             limits: Arc::new(Limits::of(&config)),
-            tool_results: Arc::new(Redactor::new(&config.redaction.tool_results)),
-            answers: Arc::new(Redactor::new(&config.redaction.answers)),
+            tool_results: Arc::new(Redactor::new(&results)),
+            answers: Arc::new(Redactor::new(&answers)),
+            arguments: Arc::new(Downhill::of(results)),
             config: Arc::new(config),
             generation,
         }
@@ -89,6 +97,7 @@ impl InForce {
             limits: Arc::clone(&self.limits),
             tool_results: Arc::clone(&self.tool_results),
             answers: Arc::clone(&self.answers),
+            arguments: Arc::clone(&self.arguments),
             config: Arc::new(config),
             generation: self.generation,
         }

@@ -1,8 +1,11 @@
 //! What of a configuration goes onto the wire, written once when it comes into force.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use toolgate_config::Config;
 use toolgate_config::names::ModelName;
 use toolgate_policies::gate::Judged;
@@ -47,10 +50,30 @@ impl Prepared {
         Bytes::from(list)
     }
 
+    /// A list of offered tools without some, by their names; empty when none is left.
+    pub fn without(offer: &Bytes, gone: impl Fn(&str) -> bool) -> Bytes {
+        let tools: Vec<&RawValue> = serde_json::from_slice(offer).unwrap_or_default();
+        let is_gone = |tool: &&RawValue| serde_json::from_str(tool.get()).is_ok_and(|Offered { function }| gone(&function.name));
+        let left: Vec<&str> = tools.into_iter().filter(|tool| !is_gone(tool)).map(RawValue::get).collect();
+        if left.is_empty() { Bytes::new() } else { Bytes::from(format!("[{}]", left.join(","))) }
+    }
+
     /// The system message of a model, by its name in the file.
     pub fn system(&self, model: &str) -> Option<&Bytes> {
         self.systems.get(model)
     }
+}
+
+#[derive(Deserialize)]
+struct Offered<'t> {
+    #[serde(borrow)]
+    function: Named<'t>,
+}
+
+#[derive(Deserialize)]
+struct Named<'t> {
+    #[serde(borrow)]
+    name: Cow<'t, str>,
 }
 
 #[cfg(test)]
@@ -85,6 +108,16 @@ tools:
             let list: Vec<serde_json::Value> = serde_json::from_slice(&offer).unwrap_or_default();
             let offered: Vec<&str> = list.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
             assert_eq!((offered.as_slice(), offer.is_empty()), (names, names.is_empty()));
+            assert_eq!(Prepared::without(&offer, |_| false), offer);
+            assert!(Prepared::without(&offer, |_| true).is_empty());
+            let second = Prepared::without(&offer, |name| name == "one");
+            assert_eq!(
+                second,
+                prepared.offer(
+                    &[judged[..1].iter().map(|(tool, _)| (Arc::clone(tool), no)).collect::<Vec<_>>(), judged[1..].to_vec()]
+                        .concat()
+                )
+            );
         }
     }
 

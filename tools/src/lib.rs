@@ -11,6 +11,7 @@ mod http;
 pub mod mcp;
 pub mod media;
 pub mod net;
+mod result;
 pub mod said;
 #[cfg(test)]
 mod scripted;

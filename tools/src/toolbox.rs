@@ -1,6 +1,7 @@
 //! The way of one call: arguments, egress, deadline, the tool itself, and what of its answer the model may read. Whatever goes wrong becomes
 //! a sentence for the model; nothing here ends a run.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use toolgate_config::tool::{McpWork, Tool, Work};
 use toolgate_policies::Cleared;
 use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::gate::{self, AsksForTool, HasMark, ToolUse};
+use toolgate_policies::redact::{Counts, Redactor};
 use toolgate_policies::zone::Mark;
 
 use crate::arguments::{Arguments, BadArguments};
@@ -82,6 +84,10 @@ pub struct Output {
     pub own: usize,
     /// What else it returned, which is no text.
     pub media: Vec<Media>,
+    /// What was taken out of what it returned.
+    pub redactions: Counts,
+    /// What was taken out of its arguments before they left.
+    pub kept_back: Counts,
     /// How it ended.
     pub outcome: Outcome,
     /// The tool was reached, as far as can be known: whoever asks a price for a call may ask it for this one.
@@ -106,6 +112,8 @@ impl Output {
             own: text.len(),
             text,
             media: Vec::new(),
+            redactions: Counts::default(),
+            kept_back: Counts::default(),
             outcome,
             reached: outcome.was_run(),
             mark: Mark::CLEAN,
@@ -128,6 +136,15 @@ impl HasMark for Output {
     }
 }
 
+/// What is taken out around a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Redaction<'r> {
+    /// Of what the tool returns, before anybody reads it.
+    pub result: &'r Redactor,
+    /// Of its arguments, where they go to somebody who is trusted less than the run.
+    pub arguments: Option<&'r Redactor>,
+}
+
 /// Runs calls that the gate has cleared.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
@@ -147,27 +164,29 @@ impl Toolbox {
     }
 
     /// Runs a call to its end, or until the tool's time or `not_after` is over. Dropping the future closes what it had opened.
-    pub async fn run(&self, cleared: Cleared<ToolUse<Call>>, not_after: Option<Instant>) -> Output {
+    pub async fn run(&self, cleared: Cleared<ToolUse<Call>>, redaction: Redaction<'_>, not_after: Option<Instant>) -> Output {
         let ToolUse { tool, call, .. } = cleared.into_inner();
         let start = Instant::now();
         let due = not_after.into_iter().fold(start + tool.timeout, Instant::min);
-        let mut output = self.work(&tool, &call, due).await;
+        let mut output = match fitting(&tool, &call, redaction) {
+            Ok(Fitting { arguments, kept_back }) => {
+                let output = self.work(&tool, &call, &arguments, redaction.result, due).await;
+                Output { kept_back, ..output }
+            }
+            Err(why) => invalid(&call, &why, redaction.result),
+        };
         output.took = start.elapsed();
         output
     }
 
-    async fn work(&self, tool: &Tool, call: &Call, due: Instant) -> Output {
-        let arguments = match fitting(tool, call) {
-            Ok(arguments) => arguments,
-            Err(why) => return Output::said(Outcome::InvalidArguments, &Said::InvalidArguments(why), &call.name),
-        };
+    async fn work(&self, tool: &Tool, call: &Call, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
         match &tool.work {
             Work::Http(work) => match gate::clear_egress(tool, &work.origin) {
-                Ok(()) => http::run(&self.net, tool, work, arguments, due).await,
+                Ok(()) => http::run(&self.net, tool, work, arguments, redactor, due).await,
                 Err(refusal) => refused(call, refusal),
             },
             Work::Mcp(work) => match clear_server(tool, work) {
-                Ok(()) => mcp::run(&self.hub, tool, work, arguments, due).await,
+                Ok(()) => mcp::run(&self.hub, tool, work, arguments, redactor, due).await,
                 Err(refusal) => refused(call, refusal),
             },
         }
@@ -182,11 +201,35 @@ fn clear_server(tool: &Tool, work: &McpWork) -> Result<(), EgressRefusal> {
     }
 }
 
-/// The arguments, if they are what the tool takes.
-fn fitting<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Arguments, String> {
-    let arguments = call.arguments.as_ref().map_err(ToString::to_string)?;
-    tool.parameters.validate(arguments.value())?;
-    Ok(arguments)
+/// Arguments on their way to a tool.
+struct Fitting<'c> {
+    arguments: Cow<'c, Arguments>,
+    kept_back: Counts,
+}
+
+/// The arguments, if they are what the tool takes: with what it wants as an object or a list unwrapped where that came as a string, and
+/// without what may not go to where it is. What is left must still fit.
+fn fitting<'c>(tool: &Tool, call: &'c Call, redaction: Redaction<'_>) -> Result<Fitting<'c>, String> {
+    let written = call.arguments.as_ref().map_err(ToString::to_string)?;
+    let arguments = match tool.parameters.validate(written.value()) {
+        Ok(()) => Cow::Borrowed(written),
+        Err(why) => Cow::Owned(written.unwrapped(&tool.parameters, why)?),
+    };
+    let mut kept_back = Counts::default();
+    let Some(redactor) = redaction.arguments.filter(|_| tool.redacted) else { return Ok(Fitting { arguments, kept_back }) };
+    let left = match redactor.json(arguments.text(), &mut kept_back) {
+        Cow::Borrowed(_) => return Ok(Fitting { arguments, kept_back }),
+        Cow::Owned(left) => left,
+    };
+    let left = Arguments::parse(&left).ok().filter(|left| tool.parameters.validate(left.value()).is_ok());
+    let arguments = Cow::Owned(left.ok_or("they hold what may not be sent to this tool")?);
+    Ok(Fitting { arguments, kept_back })
+}
+
+/// The sentence repeats a little of what the model wrote, which may be a secret.
+fn invalid(call: &Call, why: &str, redactor: &Redactor) -> Output {
+    let why = redactor.text(why, &mut Counts::default()).into_owned();
+    Output::said(Outcome::InvalidArguments, &Said::InvalidArguments(why), &call.name)
 }
 
 fn refused(call: &Call, refusal: EgressRefusal) -> Output {

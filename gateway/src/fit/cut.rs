@@ -1,13 +1,13 @@
 //! Shortens a tool's result to a number of tokens: its head and its tail stay, with a mark between them.
 
 use bytes::Bytes;
-use toolgate_tools::bound;
+use toolgate_tools::{bound, foreign};
 
 use crate::tokens::estimated_message;
 use crate::wire::content;
 
 /// To how many tokens any result can be shortened: a mark, and a little of what it was.
-pub(super) const LEAST: u64 = 96;
+pub(super) const LEAST: u64 = 160;
 
 /// A message that was shortened.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +22,15 @@ pub(super) struct Short {
 pub(super) fn shortened(message: &Bytes, has: u64, most: u64) -> Short {
     let whole = || Short { message: message.clone(), tokens: has, left_out: 0 };
     let Some(text) = content::text(message) else { return whole() };
+    // The lines that a result stands between stay, whatever is left of it.
+    let inside = foreign::inside(&text).unwrap_or(0..text.len());
+    let (before, behind) = (&text[..inside.start], &text[inside.end..]);
+    let inside = &text[inside];
     let estimated = estimated_message(message).max(1);
-    let mut room = share(text.len(), most, has);
+    let mut room = share(inside.len(), most, has);
     loop {
-        let (short, left_out) = bound::middle(&text, room);
-        let message = content::with_text(message, &short);
+        let (short, left_out) = bound::middle(inside, room);
+        let message = content::with_text(message, &[before, &short, behind].concat());
         let tokens = (estimated_message(&message) * has).div_ceil(estimated);
         if tokens <= most || room == 0 {
             return Short { message, tokens, left_out };
@@ -81,6 +85,22 @@ mod tests {
                     assert_eq!((&sent["role"], &sent["tool_call_id"]), (&json!("tool"), &json!("c1")));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_result_is_shortened_between_the_lines_that_it_stands_between() {
+        let seal = foreign::Seal::random();
+        let message = result(&format!("Error: it failed.\n{}", seal.wrapped("lookup", &"The quick brown fox. ".repeat(2000))));
+        let has = estimated_message(&message);
+        for most in [LEAST, 2 * LEAST, has / 2] {
+            let short = shortened(&message, has, most);
+            assert!(short.tokens <= most, "{} of {most}", short.tokens);
+            let sent: Value = serde_json::from_slice(&short.message).unwrap();
+            let shown = sent["content"].as_str().unwrap();
+            let inside = &shown[foreign::inside(shown).unwrap()];
+            assert!(inside.contains(" bytes left out] …") && inside.ends_with("fox. "), "{shown}");
+            assert!(shown.starts_with("Error: it failed.\n[data "), "{shown}");
         }
     }
 

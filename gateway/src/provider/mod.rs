@@ -27,6 +27,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 use toolgate_config::provider::{Provider, ProviderKind};
 use toolgate_config::secret::Secret;
+use toolgate_tools::media::Media;
 use toolgate_tools::net::Segments;
 
 pub use self::decoder::Decoder;
@@ -162,6 +163,20 @@ pub fn of_cut<'m>(target: &Target, messages: &'m [Bytes]) -> Cow<'m, [Bytes]> {
 /// Whether the closing call must name the tools of the history, and forbid them: such a provider refuses a history of calls without them.
 pub fn closes_with_tools(provider: &Provider) -> bool {
     provider.kind == ProviderKind::Anthropic
+}
+
+/// Whether a tool's result may hold such a picture or file for this provider. OpenAI's own API and those that follow it take text alone.
+pub fn takes_in_results(provider: &Provider, media: &Media) -> bool {
+    match provider.kind {
+        ProviderKind::Anthropic => anthropic::takes(media),
+        ProviderKind::Gemini => gemini::takes(media),
+        ProviderKind::Ollama
+        | ProviderKind::OpenAi
+        | ProviderKind::Groq
+        | ProviderKind::Mistral
+        | ProviderKind::OpenRouter
+        | ProviderKind::OpenAiCompatible => false,
+    }
 }
 
 /// The headers of an answer that may reach the caller.

@@ -126,13 +126,14 @@ impl Drop for Recording {
 
 /// Writes a record down.
 pub(crate) fn settle(gateway: &Gateway, run: Run) {
-    let config = gateway.config();
-    let model = run.model.as_ref().map_or("unknown", |model| model_label(&config, model.as_str()));
+    let in_force = gateway.in_force();
+    let config = &in_force.config;
+    let model = run.model.as_ref().map_or("unknown", |model| model_label(config, model.as_str()));
     let key = run.caller.as_ref().map_or("unknown", |caller| caller.label());
     count(&gateway.metrics, &run, model, key);
     log(&run, key);
     if run.is_kept {
-        gateway.traces.keep(run, &config.store);
+        gateway.traces.keep(run, &config.store, &in_force.tool_results);
     }
 }
 
@@ -179,6 +180,7 @@ fn count_call(metrics: &Metrics, call: &ToolCall) {
         let tool = group.map_or("unknown", |_| call.tool.as_str());
         metrics.tool_call(tool, group.unwrap_or("unknown"), outcome, call.took);
     }
+    metrics.redactions(&call.redactions);
     if let Some(Refusal::Gate(reason)) = call.reason {
         metrics.denied(reason.as_str());
     }

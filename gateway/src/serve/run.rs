@@ -29,6 +29,7 @@ use crate::fit::{Fitted, Fitting};
 use crate::gateway::{Gateway, InForce};
 use crate::intake::Wishes;
 use crate::money::{Order, Payer, Refused, Tab};
+use crate::prepared::Prepared;
 use crate::provider::{self, Encoded, Endpoint, Unsupported};
 use crate::reply::{Ended, Outlet};
 use crate::talk::{Ending, Kind, Leftover, Limits, Own, SaidNothing, Talk, Turn, Words};
@@ -52,8 +53,10 @@ pub(super) struct Run<'r> {
     model: Arc<Model>,
     facts: RunFacts,
     targets: Targets,
-    /// The JSON list of the offered tools; empty: none.
+    /// The JSON list of the offered tools; empty: none, or none any more.
     offer: Bytes,
+    /// Whether any were offered when it began.
+    offers: bool,
     system: Option<Bytes>,
     talk: Talk,
     /// The transcript of the next call, as the inside of its list: what the caller sent, then what earlier rounds added.
@@ -111,17 +114,20 @@ impl<'r> Run<'r> {
         let max_rounds = wishes.max_rounds.map_or(model.caps.max_rounds, |wish| wish.min(model.caps.max_rounds));
         let Caps { max_calls, max_time, max_cost, .. } = model.caps;
         let limits = Limits { max_rounds, max_calls, max_time, max_cost: max_cost.map(|most| most.0) };
+        let offers = !offer.is_empty();
         let talk = match taken_up.paused {
             Some(paused) => {
                 record.run.notes.push(format!("goes on from the trace {}", paused.trace).into());
-                paused.talk.resumed(limits, !offer.is_empty(), own)
+                paused.talk.resumed(limits, offers, own)
             }
-            None => Talk::new(limits, !offer.is_empty(), own),
+            None => Talk::new(limits, offers, own),
         };
         let label: Arc<str> = model_label(config, model.name.as_str()).into();
         record.tab = Some(Tab::open(Payer { trace: record.run.id, caller: facts.caller.clone(), model: label }));
+        let offer = still_offered(offer, &talk);
         Ok(Self {
             talk,
+            offers,
             outlet: outlet.clone(),
             screen: Screen::new(outlet.clone(), object::quoted(&request.model), answers),
             answers: Arc::clone(answers),
@@ -251,12 +257,20 @@ impl<'r> Run<'r> {
             parallel: self.model.caps.parallel,
             not_after: self.ends_at(),
             cost_left: self.talk.cost_left(),
+            targets: &self.targets,
         };
         let learned = tools::run(running, &mut self.facts, calls, self.record).await;
         if let Some(entries) = self.record.calls() {
             entries.extend(tools::barred(&self.talk));
         }
+        let withdrawn = self.talk.withdrawn().count();
         self.talk.learn(learned);
+        if self.talk.withdrawn().count() > withdrawn {
+            let note =
+                |name: &str| format!("`{name}` is offered no longer: its arguments were not valid three times in a row").into();
+            self.record.run.notes.extend(self.talk.withdrawn().skip(withdrawn).map(note));
+            self.offer = still_offered(std::mem::take(&mut self.offer), &self.talk);
+        }
     }
 
     /// The run is over: the answer, or the rest of it.
@@ -394,7 +408,7 @@ impl<'r> Run<'r> {
     fn hearing(&self, round: Round) -> Hearing {
         let kind = match round {
             Round::Closing => Kind::Closing,
-            Round::First | Round::Later if self.offer.is_empty() => Kind::Open,
+            Round::First | Round::Later if !self.offers => Kind::Open,
             Round::First | Round::Later if self.request.own_tools => Kind::Mixed(self.model.stream_hold),
             Round::First | Round::Later => Kind::MayTurn(self.model.stream_hold),
         };
@@ -410,7 +424,7 @@ impl<'r> Run<'r> {
     fn begin_by(&self, round: Round) -> Instant {
         match round {
             Round::Closing => self.ends_at() + CLOSING_TIME,
-            Round::First | Round::Later if self.offer.is_empty() => self.record.began() + self.request_timeout,
+            Round::First | Round::Later if !self.offers => self.record.began() + self.request_timeout,
             Round::First | Round::Later => self.ends_at(),
         }
     }
@@ -425,6 +439,14 @@ fn leaves_no_room(request: &Request, record: &mut Recording) -> bool {
     ];
     record.run.notes.extend(reasons.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).into()));
     reasons.iter().any(|(applies, _)| *applies)
+}
+
+/// What is still offered of what was: a run has some tools no longer.
+fn still_offered(offer: Bytes, talk: &Talk) -> Bytes {
+    if talk.withdrawn().next().is_none() {
+        return offer;
+    }
+    Prepared::without(&offer, |name| talk.withdrawn().any(|gone| gone == name))
 }
 
 /// The names of the caller's own tools; none of them may be that of a tool which is offered.

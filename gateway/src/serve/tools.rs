@@ -7,17 +7,23 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::time::Instant;
 use toolgate_config::Config;
+use toolgate_config::class::TrustZone;
 use toolgate_config::tool::Effect;
 use toolgate_policies::counters::Hold;
 use toolgate_policies::facts::RunFacts;
 use toolgate_policies::gate::{self, Cleared, DeniedUse, Judgement, ToolUse};
+use toolgate_policies::redact::Counts;
+use toolgate_policies::zone;
 use toolgate_tools::bound;
+use toolgate_tools::media::Media;
 use toolgate_tools::said::Said;
-use toolgate_tools::toolbox::{Call, Outcome, Output};
+use toolgate_tools::toolbox::{Call, Outcome, Output, Redaction};
 
 use super::record::Recording;
 use crate::gateway::{Gateway, InForce};
-use crate::talk::{Learned, Talk, Truncation};
+use crate::provider;
+use crate::talk::{Bar, Learned, Talk, Truncation};
+use crate::targets::Targets;
 use crate::trace::{Refusal, ToolCall};
 
 /// How much of an id or a name that a model made up is kept, in bytes.
@@ -36,6 +42,8 @@ pub(super) struct Running<'r> {
     pub(super) not_after: Instant,
     /// What is left of the run's own cost cap, in nano-dollars.
     pub(super) cost_left: Option<u64>,
+    /// Who may read what comes of them.
+    pub(super) targets: &'r Targets,
 }
 
 /// Runs the calls of a round, until `not_after` at the latest. Neighbours that only read run side by side, up to `parallel` of them; writes
@@ -75,7 +83,9 @@ impl Running<'_> {
             entries.extend(opened);
             entries.len() - asked.len()
         });
-        let running = asked.into_iter().zip(may_run).map(|(asked, at_tool)| self.one(asked, at_tool));
+        let zone = zone::of_run(&in_force.config, &facts.providers);
+        let one = |(asked, at_tool)| self.one(&in_force, zone, asked, at_tool);
+        let running = asked.into_iter().zip(may_run).map(one);
         let outputs: Vec<Output> = stream::iter(running).buffered(self.parallel.max(1)).collect().await;
         let mut learned = Vec::with_capacity(outputs.len());
         for (at, (output, paid)) in outputs.into_iter().zip(paid).enumerate() {
@@ -84,12 +94,14 @@ impl Running<'_> {
         learned
     }
 
-    /// Runs a call, if it may be run: `at_tool` then tells where it is.
-    async fn one(&self, asked: Asked, at_tool: Option<Arc<AtomicBool>>) -> Output {
+    /// Runs a call of a run in this zone, if it may be run: `at_tool` then tells where it is.
+    async fn one(&self, in_force: &InForce, zone: TrustZone, asked: Asked, at_tool: Option<Arc<AtomicBool>>) -> Output {
         match (asked, at_tool) {
             (Ok(cleared), Some(at_tool)) => {
                 at_tool.store(true, Ordering::Relaxed);
-                let output = self.gateway.toolbox.run(cleared, Some(self.not_after)).await;
+                let arguments = in_force.arguments.between(zone, cleared.get().tool.group.trust_zone);
+                let redaction = Redaction { result: &in_force.tool_results, arguments };
+                let output = self.gateway.toolbox.run(cleared, redaction, Some(self.not_after)).await;
                 at_tool.store(output.reached, Ordering::Relaxed);
                 output
             }
@@ -122,7 +134,10 @@ impl Running<'_> {
         let entry = run.rounds.last_mut().and_then(|round| round.tool_calls.get_mut(at));
         let Some(entry) = entry else { return Learned::said(Said::Failed.about("tool")) };
         let reached = output.reached;
-        let mut learned = judged(&self.gateway.config(), facts, output, entry);
+        if !output.kept_back.is_empty() {
+            run.notes.push(kept_back(&entry.tool, &output.kept_back).into());
+        }
+        let mut learned = self.judged(facts, output, entry);
         match paid {
             Paid::Held(hold) if reached => {
                 if let Some(tab) = tab {
@@ -140,6 +155,28 @@ impl Running<'_> {
     }
 }
 
+impl Running<'_> {
+    /// What the gate says of a result, and what the model reads of it.
+    fn judged(&self, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
+        let executed = output.outcome.was_run();
+        (entry.outcome, entry.took, entry.bytes) = (Some(output.outcome), output.took, output.bytes);
+        entry.egress = output.egress_denied;
+        entry.data_class = executed.then_some(output.mark.class);
+        entry.redactions = output.redactions.clone();
+        entry.redactions.merge(&output.kept_back);
+        match gate::clear_result(&self.gateway.config(), facts, output) {
+            Judgement::Passed(cleared) => {
+                let shown = |media: &Media| self.targets.iter().all(|target| provider::takes_in_results(&target.provider, media));
+                Learned::returned(cleared.into_inner(), shown)
+            }
+            Judgement::Withheld(_) => {
+                (entry.outcome, entry.reason) = (Some(Outcome::Refused), Some(Refusal::Gate(gate::Reason::TrustZone)));
+                Learned { executed, ..Learned::said(Said::NotAvailable.about(&entry.tool)) }
+            }
+        }
+    }
+}
+
 /// Whether a call is paid for.
 enum Paid {
     /// It costs nothing, or is not run.
@@ -152,7 +189,13 @@ enum Paid {
 
 /// The calls that a cap or a rule of the talk keeps from being run, as a trace shows them.
 pub(super) fn barred(talk: &Talk) -> impl Iterator<Item = ToolCall> {
-    talk.barred().map(|(call, truncation)| entry(call, None, Some(Outcome::Refused), Some(Refusal::Run(truncation))))
+    talk.barred().map(|(call, bar)| {
+        let refusal = match bar {
+            Bar::Cap(truncation) => Refusal::Run(truncation),
+            Bar::Misfits => Refusal::Misfits,
+        };
+        entry(call, None, Some(Outcome::Refused), Some(refusal))
+    })
 }
 
 /// Neighbouring reads together, every write alone.
@@ -171,19 +214,10 @@ fn batches(config: &Config, calls: Vec<Call>) -> Vec<Vec<Call>> {
     batches
 }
 
-/// What the gate says of a result, and what the model reads of it.
-fn judged(config: &Config, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
-    let executed = output.outcome.was_run();
-    (entry.outcome, entry.took, entry.bytes) = (Some(output.outcome), output.took, output.bytes);
-    entry.egress = output.egress_denied;
-    entry.data_class = executed.then_some(output.mark.class);
-    match gate::clear_result(config, facts, output) {
-        Judgement::Passed(cleared) => Learned { executed, ..Learned::said(cleared.into_inner().text) },
-        Judgement::Withheld(_) => {
-            (entry.outcome, entry.reason) = (Some(Outcome::Refused), Some(Refusal::Gate(gate::Reason::TrustZone)));
-            Learned { executed, ..Learned::said(Said::NotAvailable.about(&entry.tool)) }
-        }
-    }
+/// What a trace says of arguments that lost something on their way.
+fn kept_back(tool: &str, counts: &Counts) -> String {
+    let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    format!("taken out of the arguments of `{tool}`, whose group is trusted less than the run: {}", kinds.join(", "))
 }
 
 /// A call before it is run: whatever ends the run meanwhile, it was asked for.
@@ -213,6 +247,7 @@ fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Opt
         took: std::time::Duration::ZERO,
         bytes: 0,
         data_class: None,
+        redactions: Counts::default(),
         price: None,
         cost: None,
         is_write: false,

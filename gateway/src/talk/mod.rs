@@ -7,7 +7,9 @@
 //! Calls of tools that the caller brought go back to it. Where that ends a request, the talk is a pause: [`Talk::hidden`] is what the caller
 //! does not see of it, and [`Talk::resumed`] goes on with it when the caller comes back.
 
+mod learned;
 mod listening;
+mod misfits;
 pub mod paused;
 mod repeats;
 
@@ -15,10 +17,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use toolgate_tools::foreign::Seal;
 use toolgate_tools::said::Said;
 use toolgate_tools::toolbox::Call;
 
+pub use self::learned::Learned;
 pub use self::listening::{Broken, Kind, Leftover, Listening};
+use self::misfits::Misfits;
 use self::repeats::Repeats;
 use crate::wire::{Finish, Round, Usage, message};
 
@@ -69,26 +74,6 @@ pub struct Answer {
     pub estimated: bool,
     /// What it cost, in nano-dollars, as far as that is known.
     pub cost: u64,
-}
-
-/// What a call came to.
-#[derive(Debug)]
-pub struct Learned {
-    /// What the model reads.
-    pub text: String,
-    /// It was executed, however that went.
-    pub executed: bool,
-    /// What it cost, in nano-dollars.
-    pub cost: u64,
-    /// It was not executed, because nothing was left to pay for it.
-    pub unpaid: Option<Truncation>,
-}
-
-impl Learned {
-    /// A call that came to nothing but a sentence, and cost nothing.
-    pub fn said(text: String) -> Self {
-        Self { text, executed: false, cost: 0, unpaid: None }
-    }
 }
 
 /// Why a run was brought to its end.
@@ -173,6 +158,11 @@ pub struct Talk {
     /// The last round said something.
     has_text: bool,
     repeats: Repeats,
+    #[serde(default)]
+    misfits: Misfits,
+    /// What results stand between: one mark for the whole run, so that none of them can imitate that of another.
+    #[serde(default)]
+    seal: Seal,
     /// It goes on after a pause.
     is_resumed: bool,
     /// How long it took before the last pause, the pauses themselves not counted.
@@ -211,8 +201,19 @@ enum Fate {
     Run,
     /// It is answered with a sentence, for this reason.
     Barred(Truncation),
+    /// It is refused: the run has this tool no longer.
+    Withdrawn,
     /// It is the caller's.
     Returned,
+}
+
+/// What keeps a call from being run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    /// A cap, or what else brings the run to its end.
+    Cap(Truncation),
+    /// The run has this tool no longer.
+    Misfits,
 }
 
 /// What the caller does not see of a run that pauses.
@@ -250,6 +251,8 @@ impl Talk {
             cost: 0,
             has_text: false,
             repeats: Repeats::default(),
+            misfits: Misfits::default(),
+            seal: Seal::random(),
             is_resumed: false,
             took: Duration::ZERO,
         }
@@ -268,6 +271,8 @@ impl Talk {
             calls: self.calls,
             cost: self.cost,
             repeats: self.repeats,
+            misfits: self.misfits,
+            seal: self.seal,
             took: self.took,
             is_resumed: true,
             ..Self::new(limits, offers_tools, own)
@@ -384,13 +389,15 @@ impl Talk {
                 Fate::Returned => continue,
                 Fate::Barred(Truncation::RepeatedCall) => Learned::said(Said::Repeated.about(&call.name)),
                 Fate::Barred(_) => Learned::said(Said::LimitReached.about(&call.name)),
+                Fate::Withdrawn => Learned::said(Said::NotAvailable.about(&call.name)),
                 Fate::Run => learned.next().unwrap_or_else(|| Learned::said(Said::Failed.about(&call.name))),
             };
             if *fate == Fate::Run {
-                self.repeats.note(call, &output.text);
+                self.repeats.note(call, &output.plain());
+                self.misfits.note(&call.name, output.is_misfit);
             }
             self.executed += u32::from(output.executed);
-            self.added.push(message::tool(call, &output.text));
+            self.added.push(message::tool(call, &output.sealed(&call.name, &self.seal), &output.media));
         }
         self.stage = if planned.iter().any(|planned| planned.fate == Fate::Returned) {
             Stage::Paused { calls: planned, closing }
@@ -401,14 +408,20 @@ impl Talk {
         };
     }
 
+    /// The tools that the run has no longer, because their arguments were not valid too often in a row.
+    pub fn withdrawn(&self) -> impl Iterator<Item = &str> {
+        self.misfits.ended()
+    }
+
     /// The calls of the round under way that are not run, and why.
-    pub fn barred(&self) -> impl Iterator<Item = (&Call, Truncation)> {
+    pub fn barred(&self) -> impl Iterator<Item = (&Call, Bar)> {
         let planned = match &self.stage {
             Stage::Running(planned) => planned.as_slice(),
             Stage::Asking { .. } | Stage::Paused { .. } | Stage::Done(_) => &[],
         };
         planned.iter().filter_map(|planned| match planned.fate {
-            Fate::Barred(truncation) => Some((&planned.call, truncation)),
+            Fate::Barred(truncation) => Some((&planned.call, Bar::Cap(truncation))),
+            Fate::Withdrawn => Some((&planned.call, Bar::Misfits)),
             Fate::Run | Fate::Returned => None,
         })
     }
@@ -500,6 +513,8 @@ impl Talk {
         let plan = |call: Call| {
             let fate = if self.own.contains(&call.name) {
                 Fate::Returned
+            } else if self.misfits.has_ended(&call.name) {
+                Fate::Withdrawn
             } else if self.repeats.would_repeat(&call) {
                 Fate::Barred(Truncation::RepeatedCall)
             } else if self.calls >= self.limits.max_calls {
@@ -530,7 +545,7 @@ impl Talk {
 fn closing_reason(planned: &[Planned], unpaid: Option<Truncation>) -> Option<Truncation> {
     let barred = planned.iter().find_map(|planned| match planned.fate {
         Fate::Barred(truncation) => Some(truncation),
-        Fate::Run | Fate::Returned => None,
+        Fate::Run | Fate::Withdrawn | Fate::Returned => None,
     });
     barred.or(unpaid)
 }

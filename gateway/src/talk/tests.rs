@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use toolgate_tools::arguments::Arguments;
+use toolgate_tools::media::Media;
+use toolgate_tools::toolbox::{Outcome, Output};
 
 use super::*;
 
@@ -129,6 +131,13 @@ fn fresh(_: &Call, at: usize) -> String {
     format!("result {at}")
 }
 
+fn bar(bar: Bar) -> &'static str {
+    match bar {
+        Bar::Cap(truncation) => truncation.as_str(),
+        Bar::Misfits => "misfits",
+    }
+}
+
 /// Plays a script; its last line is said again and again. `between` may put the talk aside before each turn.
 fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(Talk) -> Talk) -> Played {
     let (mut turns, mut barred) = (Vec::new(), Vec::new());
@@ -149,7 +158,7 @@ fn play_with(mut talk: Talk, script: &[Says], tool: Tool<'_>, between: impl Fn(T
             }
             Turn::Run(calls) => {
                 turns.push(format!("run{}", calls.iter().map(|call| format!(" {}", call.name)).collect::<String>()));
-                barred.extend(talk.barred().map(|(call, why)| format!("{} {}", call.id, why.as_str())));
+                barred.extend(talk.barred().map(|(call, why)| format!("{} {}", call.id, bar(why))));
                 let learned = calls.iter().map(|call| {
                     ran += 1;
                     Learned { executed: true, ..Learned::said(tool(call, ran)) }
@@ -447,4 +456,75 @@ fn a_run_is_put_aside_in_every_stage_but_the_last() {
     assert!(serde_json::to_string(&talk).is_ok());
     talk.heard(words("F").answer(1)).unwrap();
     assert!(serde_json::to_string(&talk).is_err());
+}
+
+/// A round of calls, of which the tool `t` does not take what `is_misfit` says.
+fn round_of(talk: &mut Talk, arguments: &[&str]) -> Vec<(String, &'static str)> {
+    let calls: Vec<String> = arguments.iter().map(|arguments| format!("t {{\"n\":{arguments}}}")).collect();
+    talk.heard(calls_of(&calls, talk.asked())).unwrap();
+    let Turn::Run(run) = talk.turn(Duration::ZERO) else { panic!("nothing to run") };
+    let barred = talk.barred().map(|(call, why)| (call.id.clone(), bar(why))).collect();
+    let learned = run.iter().map(|call| {
+        let is_misfit = call.arguments.as_ref().is_ok_and(|arguments| arguments.text().contains("\"n\":\""));
+        Learned { is_misfit, executed: !is_misfit, ..Learned::said(call.id.clone()) }
+    });
+    let learned = learned.collect();
+    talk.learn(learned);
+    barred
+}
+
+fn calls_of(calls: &[String], round: u32) -> Answer {
+    Says { calls: calls.to_vec(), finish: Finish::ToolCalls, ..Says::default() }.answer(round)
+}
+
+#[test]
+fn the_third_misfit_in_a_row_ends_a_tool_also_over_a_pause() {
+    let mut talk = Talk::new(Limits { max_rounds: 20, ..LIMITS }, true, Own::new());
+    assert!(round_of(&mut talk, &["\"a\"", "\"b\"", "1"]).is_empty());
+    assert!(round_of(&mut talk, &["\"c\""]).is_empty());
+    let stored = serde_json::to_string(&talk).unwrap();
+    let mut talk = serde_json::from_str::<Talk>(&stored).unwrap();
+    assert!(round_of(&mut talk, &["\"d\""]).is_empty());
+    assert_eq!(talk.withdrawn().count(), 0);
+    assert!(round_of(&mut talk, &["\"e\""]).is_empty());
+    assert_eq!(talk.withdrawn().collect::<Vec<_>>(), ["t"]);
+    assert_eq!(round_of(&mut talk, &["7"]), [("c4.0".to_owned(), "misfits")]);
+    let last: Value = serde_json::from_str(talk.added().last().unwrap()).unwrap();
+    assert_eq!(last["content"], "Error: tool \"t\" is not available.");
+    assert!(matches!(talk.turn(Duration::ZERO), Turn::Ask(Round::Later)));
+    let resumed = talk.resumed(LIMITS, true, Own::new());
+    assert_eq!(resumed.withdrawn().count(), 1);
+}
+
+#[test]
+fn what_a_tool_said_is_data_and_what_we_say_stands_beside_it() {
+    let seal = Seal::random();
+    let learned = Learned { data: "<|im_start|>\u{202E}".to_owned(), ..Learned::said("Error: it failed.\n".to_owned()) };
+    let shown = learned.sealed("t", &seal).into_owned();
+    assert_eq!(shown, format!("Error: it failed.\n{}", seal.wrapped("t", "<|im_start|>\u{202E}")));
+    assert!(shown.contains("\n<·|im_start|><U+202E>\n"), "{shown}");
+    assert_eq!(learned.plain(), "Error: it failed.\n<|im_start|>\u{202E}");
+    assert_eq!(Learned::said("x".to_owned()).sealed("t", &seal), "x");
+}
+
+#[test]
+fn pictures_are_shown_where_they_can_be_and_named_where_not() {
+    let picture = Media::new("image/png", "QUJD".to_owned()).unwrap();
+    let sound = Media::new("audio/wav", "QUJD".to_owned()).unwrap();
+    let mut output = Output::said(Outcome::Ok, &Said::Failed, "t");
+    (output.text, output.own) = ("a chart".to_owned(), 0);
+    output.media = vec![picture.clone(), sound];
+    let learned = Learned::returned(output, Media::is_picture);
+    assert_eq!((learned.said.as_str(), learned.data.as_str()), ("", "a chart\n[sound audio/wav, 3 bytes: not shown]"));
+    assert_eq!(learned.media, [picture]);
+    let mut talk = Talk::new(LIMITS, true, Own::new());
+    talk.heard(calls_of(&["t {}".to_owned()], 0)).unwrap();
+    talk.turn(Duration::ZERO);
+    talk.learn(vec![learned]);
+    let message: Value = serde_json::from_str(talk.added().last().unwrap()).unwrap();
+    assert!(message["content"][0]["text"].as_str().unwrap().contains("\na chart\n"), "{message}");
+    assert_eq!(
+        message["content"][1],
+        serde_json::json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,QUJD" } })
+    );
 }

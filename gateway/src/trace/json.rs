@@ -9,6 +9,7 @@ use toolgate_config::money::NanoUsd;
 use toolgate_config::names::ModelName;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
+use toolgate_policies::redact::Counts;
 use toolgate_tools::toolbox::Outcome;
 
 use super::{Refusal, Round, Run, ToolCall};
@@ -97,13 +98,18 @@ impl ToolCall {
             "ms": ms(self.took),
             "bytes": self.bytes,
             "data_class": self.data_class.map(DataClass::as_str),
-            "redactions": {},
+            "redactions": redactions_json(&self.redactions),
         });
         if let Some(cost) = self.cost {
             call["cost_usd"] = usd(cost);
         }
         call
     }
+}
+
+/// What was taken out: each kind with its number.
+fn redactions_json(counts: &Counts) -> Value {
+    counts.iter().map(|(kind, count)| (kind.as_str().to_owned(), json!(count))).collect()
 }
 
 fn judged_json((tool, verdict): &Judged) -> Value {

@@ -1,5 +1,6 @@
 //! The runs that are kept in memory, as far as the operator wants them kept: the newest, bounded in number and in size.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use toolgate_config::server::Privacy;
 use toolgate_config::store::Store;
 use toolgate_policies::gate::Judged;
+use toolgate_policies::redact::{Counts, Redactor};
 
 use super::{Round, Run, ToolCall, TraceId};
 use crate::fit::{Context, Shortened};
@@ -34,12 +36,13 @@ struct Kept {
 }
 
 impl Traces {
-    /// Keeps a run, as far as the operator wants it kept; the oldest make room.
-    pub fn keep(&self, run: Run, store: &Store) {
+    /// Keeps a run, as far as the operator wants it kept; the oldest make room. What tools were sent loses what they themselves must not return,
+    /// unless all is kept.
+    pub fn keep(&self, run: Run, store: &Store, redactor: &Redactor) {
         if store.privacy == Privacy::None {
             return;
         }
-        let run = run.reduced(store.privacy);
+        let run = run.reduced(store.privacy, redactor);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while kept.oldest_first.front().is_some_and(|oldest| oldest.is_older_than(store.keep_traces)) {
             kept.forget_oldest();
@@ -76,11 +79,18 @@ impl Run {
     }
 
     /// Takes out what an operator does not want kept.
-    fn reduced(mut self, privacy: Privacy) -> Self {
+    fn reduced(mut self, privacy: Privacy, redactor: &Redactor) -> Self {
         for call in self.rounds.iter_mut().flat_map(|round| &mut round.tool_calls) {
             if privacy <= Privacy::Metadata {
                 call.arguments = String::new();
-            } else if call.arguments.len() > LONGEST_ARGUMENTS {
+                continue;
+            }
+            if privacy == Privacy::Redacted
+                && let Cow::Owned(clean) = redactor.json(&call.arguments, &mut Counts::default())
+            {
+                call.arguments = clean;
+            }
+            if call.arguments.len() > LONGEST_ARGUMENTS {
                 call.arguments.truncate(call.arguments.floor_char_boundary(LONGEST_ARGUMENTS));
                 call.arguments.push('…');
                 // What is kept counts by its length, so it must not hold on to the room of what was cut.
@@ -113,7 +123,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
     use std::time::SystemTime;
 
     use toolgate_config::address::BaseUrl;
@@ -126,6 +136,14 @@ mod tests {
     use crate::targets::Target;
     use crate::trace::{Outcome, Rounds};
 
+    const SECRET: &str = r#"{"q":"AKIAIOSFODNN7EXAMPLQ"}"#;
+
+    fn redactor() -> &'static Redactor {
+        static REDACTOR: LazyLock<Redactor> =
+            LazyLock::new(|| Redactor::new(&toolgate_config::redaction::Redaction::default().tool_results));
+        &REDACTOR
+    }
+
     fn run(id: u128) -> Run {
         Run::begin(TraceId::from_bits(id))
     }
@@ -134,7 +152,7 @@ mod tests {
     fn the_oldest_runs_make_room() {
         let traces = Traces::default();
         for id in 0..=MOST_RUNS as u128 {
-            traces.keep(run(id), &store(Privacy::Full));
+            traces.keep(run(id), &store(Privacy::Full), redactor());
         }
         assert!(traces.find(TraceId::from_bits(0), &store(Privacy::Full), |_| true).is_none());
         assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_some());
@@ -146,18 +164,18 @@ mod tests {
         let traces = Traces::default();
         let day = Duration::from_secs(86_400);
         let brief = Store { keep_traces: day, ..store(Privacy::Full) };
-        traces.keep(Run { started: SystemTime::now() - 2 * day, ..run(1) }, &store(Privacy::Full));
+        traces.keep(Run { started: SystemTime::now() - 2 * day, ..run(1) }, &store(Privacy::Full), redactor());
         assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_some());
         assert!(traces.find(TraceId::from_bits(1), &brief, |_| true).is_none());
-        traces.keep(run(2), &brief);
+        traces.keep(run(2), &brief, redactor());
         assert_eq!(traces.0.lock().unwrap().oldest_first.len(), 1);
     }
 
     #[test]
     fn a_shared_id_names_the_newest_run() {
         let traces = Traces::default();
-        traces.keep(Run { http_status: 500, ..run(7) }, &store(Privacy::Full));
-        traces.keep(run(7), &store(Privacy::Full));
+        traces.keep(Run { http_status: 500, ..run(7) }, &store(Privacy::Full), redactor());
+        traces.keep(run(7), &store(Privacy::Full), redactor());
         traces.0.lock().unwrap().forget_oldest();
         assert_eq!(traces.find(TraceId::from_bits(7), &store(Privacy::Full), |_| true).map(|run| run.http_status), Some(499));
     }
@@ -165,7 +183,7 @@ mod tests {
     #[test]
     fn privacy_none_keeps_nothing() {
         let traces = Traces::default();
-        traces.keep(run(1), &store(Privacy::None));
+        traces.keep(run(1), &store(Privacy::None), redactor());
         assert!(traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).is_none());
     }
 
@@ -178,10 +196,12 @@ mod tests {
             (Privacy::Redacted, "{}", "{}"),
             (Privacy::Full, "{}", "{}"),
             (Privacy::Full, &long, &cut),
+            (Privacy::Redacted, SECRET, r#"{"q":"[redacted:aws_key]"}"#),
+            (Privacy::Full, SECRET, SECRET),
         ];
         for (privacy, written, kept) in table {
             let traces = Traces::default();
-            traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, &store(privacy));
+            traces.keep(Run { rounds: Rounds::from_iter([round_with_call(written)]), ..run(1) }, &store(privacy), redactor());
             let found = traces.find(TraceId::from_bits(1), &store(Privacy::Full), |_| true).unwrap();
             assert_eq!(found.rounds[0].tool_calls[0].arguments, kept, "{privacy:?}");
             let in_memory = traces.0.lock().unwrap().oldest_first[0].rounds[0].tool_calls[0].arguments.capacity();
@@ -216,6 +236,7 @@ mod tests {
             took: Duration::ZERO,
             bytes: 0,
             data_class: None,
+            redactions: Counts::default(),
             price: None,
             cost: None,
             is_write: false,

@@ -186,6 +186,8 @@ pub struct ToolCall {
     pub bytes: usize,
     /// How sensitive that was.
     pub data_class: Option<DataClass>,
+    /// What was taken out of what it returned, and of what it was sent.
+    pub redactions: Counts,
     /// What running it costs.
     pub price: Option<NanoUsd>,
     /// What it cost: its price, where it was run.
@@ -203,6 +205,8 @@ pub enum Refusal {
     Gate(Reason),
     /// The run itself is at its end.
     Run(Truncation),
+    /// Its arguments were not valid too often in a row.
+    Misfits,
 }
 
 impl Refusal {
@@ -211,6 +215,7 @@ impl Refusal {
         match self {
             Self::Gate(reason) => reason.as_str(),
             Self::Run(truncation) => truncation.as_str(),
+            Self::Misfits => "invalid_arguments",
         }
     }
 }

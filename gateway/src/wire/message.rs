@@ -1,5 +1,6 @@
 //! The messages that the gateway adds to a transcript.
 
+use toolgate_tools::media::Media;
 use toolgate_tools::toolbox::Call;
 
 use super::object::{push_quoted, quoted};
@@ -52,15 +53,34 @@ pub fn with_other_id(turn: &str, id: &str, other: &str) -> String {
     turn.replace(&member(id), &member(other))
 }
 
-/// What a tool returned.
-pub fn tool(call: &Call, output: &str) -> String {
+/// What a tool returned: its text, and behind it what is none.
+pub fn tool(call: &Call, output: &str, media: &[Media]) -> String {
     let mut text = String::with_capacity(64 + call.id.len() + output.len() + output.len() / 8);
     text.push_str(r#"{"role":"tool","tool_call_id":"#);
     push_quoted(&mut text, &call.id);
     text.push_str(r#","content":"#);
-    push_quoted(&mut text, output);
+    if media.is_empty() {
+        push_quoted(&mut text, output);
+    } else {
+        text.push_str(r#"[{"type":"text","text":"#);
+        push_quoted(&mut text, output);
+        text.push('}');
+        media.iter().for_each(|media| push_part(&mut text, media));
+        text.push(']');
+    }
     text.push('}');
     text
+}
+
+fn push_part(text: &mut String, media: &Media) {
+    let (open, close) = if media.is_picture() {
+        (r#",{"type":"image_url","image_url":{"url":"#, "}}")
+    } else {
+        (r#",{"type":"file","file":{"file_data":"#, "}}")
+    };
+    text.push_str(open);
+    push_quoted(text, &media.address());
+    text.push_str(close);
 }
 
 /// The operator's own words, which go first.

@@ -2,6 +2,7 @@
 //! twice is an error, and digits are handed on as they are.
 
 mod strict;
+mod unwrap;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

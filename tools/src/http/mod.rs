@@ -13,12 +13,14 @@ use ::http::response::Parts;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::class::DataClass;
 use toolgate_config::tool::{Effect, Errors, HttpWork, Tool};
+use toolgate_policies::redact::Redactor;
 use toolgate_policies::zone::{self, Mark};
 
 use self::reading::{Read, Reading};
+pub(crate) use self::select::select;
 use crate::arguments::Arguments;
-use crate::bound::{self, Total};
 use crate::net::{Answer, Net, NetError, Patience, Segments};
+use crate::result::Readable;
 use crate::said::{NO_CONTENT, Said};
 use crate::toolbox::{Outcome, Output};
 
@@ -29,7 +31,14 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 const SLACK: Duration = Duration::from_millis(5);
 
 /// Asks the tool once; `due` is when its time is over.
-pub(crate) async fn run(net: &Net, tool: &Tool, work: &HttpWork, arguments: &Arguments, due: Instant) -> Output {
+pub(crate) async fn run(
+    net: &Net,
+    tool: &Tool,
+    work: &HttpWork,
+    arguments: &Arguments,
+    redactor: &Redactor,
+    due: Instant,
+) -> Output {
     let request = match request::build(work, arguments) {
         Ok(request) => request,
         Err(why) => {
@@ -40,7 +49,7 @@ pub(crate) async fn run(net: &Net, tool: &Tool, work: &HttpWork, arguments: &Arg
     let late = Failure { error: NetError::IdleTimeout, head: None };
     let ended = timeout_at(due + SLACK, ask(net, tool, work, request, due)).await.unwrap_or(Err(late));
     match ended {
-        Ok(answered) => answered.output(tool, work),
+        Ok(answered) => answered.output(tool, work, redactor),
         Err(failure) => failure.output(tool),
     }
 }
@@ -78,40 +87,37 @@ fn patience(due: Instant) -> Patience {
 }
 
 impl Answered {
-    fn output(self, tool: &Tool, work: &HttpWork) -> Output {
+    fn output(self, tool: &Tool, work: &HttpWork, redactor: &Redactor) -> Output {
         let status = self.head.status.as_u16();
         let said = match status {
-            ..=299 => return self.result(tool, work),
+            ..=299 => return self.result(tool, work, redactor),
             500.. if tool.effect != Effect::ReadOnly => Said::FailedUnknown,
             _ => Said::Status(status),
         };
         let mut output = Output::said(Outcome::Error, &said, tool.name.as_str());
         // A redirect's body is only an address.
-        if work.errors == Errors::Body && !self.head.status.is_redirection() && !self.read.bytes.is_empty() {
+        let is_told = work.errors == Errors::Body && !self.head.status.is_redirection() && !self.read.bytes.is_empty();
+        if let Some(readable) = is_told.then(|| self.read.readable(None, tool, redactor)).flatten() {
             output.text.push('\n');
             output.own = output.text.len();
-            output.text.push_str(&self.read.text(tool.max_result));
+            output.text.push_str(&readable.text);
+            output.redactions = readable.redactions;
         }
         answered(output, tool, &self.head, self.read.bytes.len())
     }
 
-    fn result(self, tool: &Tool, work: &HttpWork) -> Output {
+    fn result(self, tool: &Tool, work: &HttpWork, redactor: &Redactor) -> Output {
         let Self { head, read } = self;
         let size = read.bytes.len();
-        let (text, own) = match (&work.select, size) {
-            _ if head.status.as_u16() == 204 || size == 0 => (nothing(&head), true),
-            (Some(pointer), _) => match read.whole().and_then(|json| select::select(json, pointer)) {
-                Some(part) => (bound::text(part, tool.max_result, Total::Exactly(part.len())).into_owned(), false),
-                None => return answered(failed(tool), tool, &head, size),
-            },
-            (None, _) => (read.text(tool.max_result), false),
-        };
-        let output = Output {
-            own: if own { text.len() } else { 0 },
-            text,
-            ..Output::said(Outcome::Ok, &Said::Failed, tool.name.as_str())
-        };
-        answered(output, tool, &head, size)
+        let output = Output::said(Outcome::Ok, &Said::Failed, tool.name.as_str());
+        if head.status.as_u16() == 204 || size == 0 {
+            let text = nothing(&head);
+            return answered(Output { own: text.len(), text, ..output }, tool, &head, size);
+        }
+        match read.readable(work.select.as_deref(), tool, redactor) {
+            Some(Readable { text, redactions }) => answered(Output { own: 0, text, redactions, ..output }, tool, &head, size),
+            None => answered(failed(tool), tool, &head, size),
+        }
     }
 }
 

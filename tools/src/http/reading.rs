@@ -1,14 +1,14 @@
 //! Reading an answer: as much as can matter, and no more, so that a flood is never held in memory.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
 use toolgate_config::tool::{HttpWork, Tool};
+use toolgate_policies::redact::Redactor;
 
-use crate::bound::{self, Total};
 use crate::net::{AnswerBody, NetError};
+use crate::result::{Readable, Sent};
 
 /// What is always read, so that the mark of a cut can say how much there was.
 const LEAST: usize = 1024 * 1024;
@@ -75,19 +75,8 @@ fn joined(first: Bytes, rest: BytesMut, last: &[u8]) -> Bytes {
 }
 
 impl Read {
-    /// The body as text of at most `max` bytes. What is no character becomes the replacement character.
-    pub(super) fn text(&self, max: usize) -> String {
-        let text = String::from_utf8_lossy(&self.bytes);
-        let total = if self.complete { Total::Exactly(text.len()) } else { Total::MoreThan(text.len()) };
-        match bound::text(&text, max, total) {
-            Cow::Borrowed(bounded) if bounded.len() == text.len() => text.into_owned(),
-            bounded => bounded.into_owned(),
-        }
-    }
-
-    /// The body, if it was read to its end and is text.
-    pub(super) fn whole(&self) -> Option<&str> {
-        let text = std::str::from_utf8(&self.bytes).ok()?;
-        self.complete.then_some(text)
+    /// What may be read of it: all, or the part that this points to. `None`: it points nowhere, or into something that was not read whole.
+    pub(super) fn readable(&self, select: Option<&str>, tool: &Tool, redactor: &Redactor) -> Option<Readable> {
+        Sent { bytes: &self.bytes, is_whole: self.complete, select }.readable(tool, redactor)
     }
 }

@@ -6,7 +6,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The part that the pointer leads to; `None` where it leads nowhere, or where the text is no JSON.
-pub(super) fn select<'t>(json: &'t str, pointer: &str) -> Option<&'t str> {
+pub(crate) fn select<'t>(json: &'t str, pointer: &str) -> Option<&'t str> {
     let whole: &RawValue = serde_json::from_str(json).ok()?;
     let Some(steps) = pointer.strip_prefix('/') else { return pointer.is_empty().then(|| whole.get()) };
     steps.split('/').try_fold(whole.get(), |part, step| descend(part, &step.replace("~1", "/").replace("~0", "~")))

@@ -9,15 +9,17 @@ use toolgate_config::Config;
 use toolgate_config::address::HostPort;
 use toolgate_config::class::DataClass;
 use toolgate_config::names::{ModelName, ProviderName};
+use toolgate_policies::arguments::Downhill;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, ToolUse};
-use toolgate_policies::zone::Mark;
+use toolgate_policies::redact::Redactor;
+use toolgate_policies::zone::{self, Mark};
 use toolgate_policies::{Cleared, egress::EgressRefusal};
 
 use crate::arguments::Arguments;
 use crate::net::Net;
 use crate::scripted::{Event, Script, Server, Step::*, answer};
-use crate::toolbox::{Call, Outcome, Output, Toolbox};
+use crate::toolbox::{Call, Outcome, Output, Redaction, Toolbox};
 
 const LOOK_UP: &str = "http: { url: 'http://ADDRESS/o/{id}', query: { q: '{q}' } }";
 const WRITE: &str = "http: { method: POST, url: 'http://ADDRESS/o' }\n    enabled: true\n    requires_approval: false";
@@ -67,7 +69,21 @@ fn toolbox() -> Toolbox {
 }
 
 async fn call(server: &Server, how: &str, arguments: &str) -> Output {
-    toolbox().run(cleared(&config(&server.origin.address, how), arguments), None).await
+    run(&config(&server.origin.address, how), arguments).await
+}
+
+/// One call, with the configuration's own rules.
+async fn run(config: &Config, arguments: &str) -> Output {
+    run_in(&toolbox(), config, arguments, None).await
+}
+
+async fn run_in(toolbox: &Toolbox, config: &Config, arguments: &str, not_after: Option<Instant>) -> Output {
+    let result = Redactor::new(&config.redaction.tool_results);
+    let downhill = Downhill::of(config.redaction.tool_results.clone());
+    let run = zone::of_run(config, &[ProviderName::new("p")]);
+    let group = config.tools.find("t").unwrap().group.trust_zone;
+    let redaction = Redaction { result: &result, arguments: downhill.between(run, group) };
+    toolbox.run(cleared(config, arguments), redaction, not_after).await
 }
 
 fn says(text: &str) -> Script {
@@ -180,7 +196,7 @@ async fn a_write_that_may_have_happened_says_so() {
 async fn where_nobody_listens_nothing_has_happened() {
     let nobody = HostPort { host: "127.0.0.1".to_owned(), port: 1 };
     for how in [LOOK_UP, WRITE] {
-        let output = toolbox().run(cleared(&config(&nobody, how), r#"{"id":"1"}"#), None).await;
+        let output = run(&config(&nobody, how), r#"{"id":"1"}"#).await;
         assert_eq!((output.outcome, output.text.as_str()), (Outcome::Error, FAILED));
         assert_eq!(output.mark, Mark::CLEAN);
     }
@@ -190,7 +206,7 @@ async fn where_nobody_listens_nothing_has_happened() {
 async fn a_run_that_ends_earlier_ends_its_calls() {
     let mut server = Server::start([vec![Hear, Stay]]).await;
     let soon = Instant::now() + Duration::from_millis(60);
-    let output = toolbox().run(cleared(&config(&server.origin.address, LOOK_UP), r#"{"id":"1"}"#), Some(soon)).await;
+    let output = run_in(&toolbox(), &config(&server.origin.address, LOOK_UP), r#"{"id":"1"}"#, Some(soon)).await;
     assert_eq!((output.outcome, output.text.as_str()), (Outcome::Timeout, TIMED_OUT));
     server.heard().await;
     assert_eq!(server.event().await, Event::Left);
@@ -215,7 +231,7 @@ async fn a_connection_that_died_is_replaced_where_twice_is_as_good_as_once() {
         let (toolbox, config) = (toolbox(), config(&server.origin.address, how));
         let mut texts = Vec::new();
         for _ in 0..2 {
-            texts.push(toolbox.run(cleared(&config, r#"{"id":"1"}"#), None).await.text);
+            texts.push(run_in(&toolbox, &config, r#"{"id":"1"}"#, None).await.text);
         }
         assert_eq!(texts, ["one", expected], "{how}");
     }
@@ -326,7 +342,7 @@ async fn egress_is_judged_again_before_each_call() {
     let mut server = Server::start([vec![Hear, answer("sent")]]).await;
     for (egress, refusal) in [(vec![], EgressRefusal::NoEgress), (vec![("127.0.0.1", 9)], EgressRefusal::HostNotListed)] {
         let config = with_egress(config(&server.origin.address, LOOK_UP), &egress);
-        let output = toolbox().run(cleared(&config, r#"{"id":"1"}"#), None).await;
+        let output = run(&config, r#"{"id":"1"}"#).await;
         assert_eq!((output.outcome, output.egress_denied), (Outcome::Refused, Some(refusal)));
         assert_eq!(output.text, "Error: tool \"t\" is not available.");
         assert_eq!(server.connections(), 0);
@@ -351,4 +367,50 @@ fn with_egress(config: Config, hosts: &[(&str, u16)]) -> Config {
         trust_zone: tool.group.trust_zone,
     });
     Config { tools: Tools::from_iter([tool]), ..config }
+}
+
+#[tokio::test]
+async fn what_a_tool_returns_loses_its_secrets_and_their_number_is_known() {
+    let body = r#"{"note":"call +49 30 901820 or ann@example.org","api_key":"k-1234567890abcdef","n":1.50}"#;
+    let server = Server::start([status("200 OK", body)]).await;
+    let output = call(&server, LOOK_UP, r#"{"id":"1"}"#).await;
+    assert!(!output.text.contains("ann@") && !output.text.contains("k-1234") && output.text.contains("1.50"), "{}", output.text);
+    assert_eq!(output.bytes, body.len());
+    assert!(output.redactions.iter().map(|(_, count)| count).sum::<u32>() >= 2, "{:?}", output.redactions);
+
+    let with_body = "http: { url: 'http://ADDRESS/o', errors: body }";
+    let server = Server::start([status("500 Oops", "token: ghp_0123456789abcdefghijABCDEFGHIJ012345")]).await;
+    let output = call(&server, with_body, r#"{"id":"1"}"#).await;
+    assert!(output.text.starts_with("Error: tool \"t\" answered with status 500.\n"), "{}", output.text);
+    assert!(!output.text.contains("ghp_") && !output.redactions.is_empty(), "{}", output.text);
+}
+
+#[tokio::test]
+async fn arguments_lose_their_secrets_where_they_go_to_somebody_who_is_trusted_less() {
+    let arguments = r#"{"id":"AKIAIOSFODNN7EXAMPLQ","q":"ann@example.org"}"#;
+    let mut server = Server::start([vec![Hear, answer("ok")]]).await;
+    let output = call(&server, LOOK_UP, arguments).await;
+    let heard = server.heard().await;
+    assert!(heard.starts_with("GET /o/%5Bredacted%3Aaws_key%5D?q=ann%40example.org "), "{heard}");
+    assert_eq!(output.kept_back.iter().map(|(kind, count)| (kind.as_str(), count)).collect::<Vec<_>>(), [("aws_key", 1)]);
+    assert!(output.redactions.is_empty());
+}
+
+#[tokio::test]
+async fn an_object_that_came_as_a_string_reaches_the_tool_as_one() {
+    let how = "http: { method: POST, url: 'http://ADDRESS/o' }\n    enabled: true\n    requires_approval: false";
+    let mut server = Server::start([vec![Hear, answer("ok")]]).await;
+    let mut config = config(&server.origin.address, how);
+    let tool = Arc::clone(config.tools.iter().next().unwrap());
+    config.tools = Default::default();
+    let mut tool = Arc::into_inner(tool).unwrap();
+    tool.parameters = toolgate_config::schema::Schema::compile(
+        serde_json::json!({ "properties": { "o": { "type": "object" }, "s": { "type": "string" } } }),
+    )
+    .unwrap();
+    config.tools = toolgate_config::tool::Tools::from_iter([tool]);
+    let output = run(&config, r#"{"o":"{\"n\": 1.50}", "s":"{}"}"#).await;
+    assert_eq!(output.outcome, Outcome::Ok, "{}", output.text);
+    let heard = server.heard().await;
+    assert!(heard.ends_with(r#"{"o":{"n": 1.50},"s":"{}"}"#), "{heard}");
 }

@@ -19,6 +19,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::{HeaderMap, header};
 use serde_json::value::RawValue;
 use toolgate_config::secret::Secret;
+use toolgate_tools::media::Media;
 
 pub(super) use self::decode::decode;
 pub(super) use self::encode::{encode, params, usual_output};
@@ -41,6 +42,15 @@ pub(super) fn binds_thoughts(model: &str) -> bool {
 fn path(base: &str) -> String {
     if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") }
 }
+
+/// Whether a tool's result may hold this.
+pub(super) fn takes(media: &Media) -> bool {
+    const KINDS: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+    KINDS.contains(&media.kind()) && media.bytes() <= LARGEST_MEDIA
+}
+
+/// The largest picture that the API takes, in bytes.
+const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
 
 /// The path of its models.
 pub(super) fn models_path(base: &str) -> String {

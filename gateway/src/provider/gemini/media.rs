@@ -1,5 +1,7 @@
 //! Pictures, files and sound as parts of a content: in the request itself, or where the model can fetch them.
 
+use toolgate_tools::media::Media;
+
 use super::super::Unsupported;
 use super::super::canon::{Part, data_url, text, unreadable};
 use super::model::Model;
@@ -62,6 +64,14 @@ pub(super) fn write(part: &Part<'_>, model: &Model<'_>, out: &mut String) -> Res
         }
     }
 }
+
+/// Whether a tool's result may hold this.
+pub(in super::super) fn takes(media: &Media) -> bool {
+    TAKEN.contains(&media.kind()) && media.bytes() <= LARGEST
+}
+
+/// The largest thing that goes into a request, which may have 20 MB altogether, in bytes.
+const LARGEST: usize = 7 * 1024 * 1024;
 
 /// Whether a part is something else than text.
 pub(super) fn is_media(part: &Part<'_>) -> bool {

@@ -24,6 +24,7 @@ use toolgate_config::secret::Secret;
 use toolgate_tools::net::Segments;
 
 pub(super) use self::explain::{explain, explain_inside};
+pub(super) use self::media::takes;
 pub(super) use self::stream::Stream;
 use super::canon::{self, Canon};
 use super::{Encoded, Stamp, Unsupported, openai};

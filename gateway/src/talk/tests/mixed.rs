@@ -85,7 +85,7 @@ fn restored(talk: &Talk) -> Vec<String> {
     messages.push(hidden.turn.to_owned());
     for (id, result) in hidden.calls {
         let (_, own) = talk.returned().find(|(_, call)| call.id == id).unzip();
-        messages.push(result.map_or_else(|| message::tool(own.unwrap(), "own"), str::to_owned));
+        messages.push(result.map_or_else(|| message::tool(own.unwrap(), "own", &[]), str::to_owned));
     }
     messages
 }
