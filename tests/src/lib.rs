@@ -13,6 +13,7 @@ pub mod gateway;
 mod judge;
 pub mod ledger;
 pub mod matching;
+pub mod mcp;
 pub mod metrics;
 pub mod reply;
 mod report;
