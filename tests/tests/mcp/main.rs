@@ -2,8 +2,12 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
 mod conformance;
+mod definitions;
 mod errors;
 mod lists;
+mod naming;
+mod real;
+mod reloads;
 mod secrets;
 mod sessions;
 
