@@ -366,7 +366,9 @@ impl Form {
 fn configured(all: &[(String, Secret)]) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, value) in all {
-        if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.expose())) {
+        if let (Ok(name), Ok(mut value)) =
+            (HeaderName::try_from(name.as_str()), HeaderValue::from_bytes(value.expose().as_bytes()))
+        {
             value.set_sensitive(true);
             map.append(name, value);
         }

@@ -37,6 +37,9 @@ const MOST_AT_ONCE: usize = 1024;
 /// How long a stream that is only listened to may be silent before it is opened anew: its server may be gone without a word.
 const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
+/// How long the stream of an answer may be silent. It is so long that it never comes to that: who waits for an answer waits less.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
+
 /// How long a new session may take to begin, and how long answers may still come in the old one.
 const LONGEST_RECOVERY: Duration = Duration::from_secs(5);
 

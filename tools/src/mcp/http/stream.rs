@@ -15,7 +15,7 @@ use super::client::Inner;
 use super::events::{Event, Reader, TooLarge};
 use super::failure::Failure;
 use super::sieve::{self, Passed};
-use super::{LONGEST_MESSAGE, LONGEST_SILENCE, pause};
+use super::{LONGEST_MESSAGE, LONGEST_SILENCE, LONGEST_WAIT, pause};
 use crate::net::AnswerBody;
 
 /// What the session reads.
@@ -104,7 +104,12 @@ impl Stream {
 
     /// What comes next; `None`: nothing more, whyever.
     async fn chunk(&mut self) -> Option<Bytes> {
-        let chunk = self.body.chunk(LONGEST_SILENCE);
+        let idle = match self.purpose {
+            // Whoever waits for it knows when to stop.
+            Purpose::Answer(_) => LONGEST_WAIT,
+            Purpose::Listening => LONGEST_SILENCE,
+        };
+        let chunk = self.body.chunk(idle);
         let outcome = match self.until {
             Some(until) => timeout_at(until, chunk).await.ok()?,
             None => chunk.await,
