@@ -110,6 +110,9 @@ struct Function<'m> {
     arguments: Option<&'m RawValue>,
 }
 
+/// How the text of a result that is an error begins, as JSON: ours do, and callers' own that do are none the less.
+const OF_AN_ERROR: &str = "\"Error: ";
+
 impl Transcript {
     /// Reads the list of messages.
     pub(super) fn read(messages: &RawValue, stay: Stay<'_>) -> Result<Self, Unsupported> {
@@ -191,6 +194,9 @@ impl Transcript {
                 Some(text) => results.push_str(text.get()),
                 None => results.extend(["[", content.as_str(), "]"]),
             }
+        }
+        if message.content.is_some_and(|content| content.get().starts_with(OF_AN_ERROR)) {
+            results.push_str(r#","is_error":true"#);
         }
         parts::close(message.cache_control, results);
         Ok(())
