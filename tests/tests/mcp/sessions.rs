@@ -1,6 +1,7 @@
 //! Sessions that end, under one call or many, and what is made of them.
 
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use toolgate_tests::mcp::{Asked, McpServer, Say, text, tool};
 use toolgate_tests::stage::eventually;
 use toolgate_tests::stand::Stand;
@@ -142,4 +143,39 @@ async fn a_call_that_takes_too_long_is_called_off() {
     assert!(told(&stand, 1)[0].starts_with("Error: "));
     assert!(server.until(|asked| asked.iter().any(|asked| asked.what() == "notifications/cancelled")).await);
     assert_eq!(sessions_asked_for(&server).len(), 1, "the session lives on");
+}
+
+/// The address, once whoever listened there has let go of it.
+async fn at(address: &str) -> TcpListener {
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_restarted_is_found_again_and_one_that_is_away_is_an_error_until_then() {
+    let server = McpServer::good(&[tool("find")]).await;
+    let address = server.address.clone();
+    let stand = Stand::with(asks_for(&["crm__find"], 3), json!({})).await;
+    let _gateway = stand.serve(crm(&server, json!({}))).await;
+    drop(server);
+    runs(&stand).await;
+    let away = told(&stand, 1);
+    assert!(away[0].starts_with("Error: ") && !away[0].contains("not known"), "it was never asked: {away:?}");
+
+    let server = McpServer::on(at(&address).await, &[tool("find")], |_| None);
+    eventually("it is found", || async { server.sessions() == 1 }).await;
+    runs(&stand).await;
+    assert!(told(&stand, 3)[0].contains("done"));
+
+    // It goes and comes back before anybody has asked for it.
+    let address = server.address.clone();
+    drop(server);
+    let server = McpServer::on(at(&address).await, &[tool("find")], |_| None);
+    runs(&stand).await;
+    assert!(told(&stand, 5)[0].contains("done"), "{:?}", told(&stand, 5));
+    assert!(server.count("tools/call") <= 2, "refused at most once, and then done");
 }
