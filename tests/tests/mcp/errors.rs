@@ -60,8 +60,8 @@ async fn case_58_an_error_is_marked_as_one_where_that_can_be_said() {
     for (nth, (_, is_error, _)) in results().into_iter().enumerate() {
         let body = stand.upstream.received()[2 * nth + 1].json();
         let messages = body["messages"].as_array().unwrap();
-        let block = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
-        let block = block.filter(|block| block["type"] == "tool_result").next_back().unwrap();
+        let mut blocks = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
+        let block = blocks.rfind(|block| block["type"] == "tool_result").unwrap();
         assert_eq!(block["is_error"].as_bool().unwrap_or(false), is_error, "{nth}: {block}");
     }
 }
