@@ -67,6 +67,10 @@ pub enum Say {
     Error(Value),
     /// This status with this body.
     Status(u16, String),
+    /// It is to be had there.
+    Moved(String),
+    /// This type and this text, and then as many bytes more of nothing that ends anything.
+    Flood(&'static str, &'static str, usize),
     /// A stream of these pieces of text, which then ends.
     Events(Vec<String>),
     /// Nothing, until the other end goes away.
@@ -295,6 +299,18 @@ async fn answer(inner: &Inner, asked: &Asked, write: &mut OwnedWriteHalf) -> io:
         Say::Result(result) => (200, "application/json", asked.result(result).to_string()),
         Say::Error(error) => (200, "application/json", asked.error(error).to_string()),
         Say::Status(status, body) => (status, "text/plain", body),
+        Say::Moved(to) => {
+            let head = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
+            return write.write_all(head.as_bytes()).await.map(|()| true);
+        }
+        Say::Flood(kind, text, more) => {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n{text}");
+            write.write_all(head.as_bytes()).await?;
+            for _ in 0..more / FLOOD.len() {
+                write.write_all(&FLOOD).await?;
+            }
+            return Ok(false);
+        }
         Say::Events(pieces) => return streamed(&pieces, write).await.map(|()| false),
         Say::Close => return Ok(false),
         Say::Nothing | Say::Later(..) => std::future::pending().await,
@@ -304,6 +320,8 @@ async fn answer(inner: &Inner, asked: &Asked, write: &mut OwnedWriteHalf) -> io:
     write.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice()).await?;
     Ok(true)
 }
+
+const FLOOD: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 

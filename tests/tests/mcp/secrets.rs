@@ -17,11 +17,9 @@ async fn case_41_every_server_gets_its_own_credential_and_nobodys_else() {
     let elsewhere = McpServer::good(&[]).await;
     let location = elsewhere.url();
     let [one, other] = [McpServer::good(&[tool("find")]).await, McpServer::good(&[tool("find")]).await];
-    let moved = McpServer::start(&[tool("find")], move |asked| {
-        let _ = &location;
-        (asked.what() == "tools/call").then(|| Say::Status(302, String::new()))
-    })
-    .await;
+    let moved =
+        McpServer::start(&[tool("find")], move |asked| (asked.what() == "tools/call").then(|| Say::Moved(location.clone())))
+            .await;
     let stand = Stand::with(asks_for(&["one__find", "other__find", "moved__find"], 1), json!({})).await;
     let server = |server: &McpServer, token: &str| {
         json!({
