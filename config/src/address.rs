@@ -55,7 +55,7 @@ impl HostPort {
         };
         let port = match port.filter(|port| !port.is_empty()) {
             None => default_port.ok_or("it has no port")?,
-            Some(port) => port.parse().ok().filter(|&port| port > 0).ok_or("its port is no number from 1 to 65535")?,
+            Some(port) => number(port).ok_or("its port is no number from 1 to 65535")?,
         };
         Ok(Self { host: normal_host(host)?, port })
     }
@@ -71,12 +71,20 @@ impl HostPort {
     }
 }
 
+fn number(port: &str) -> Option<u16> {
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    port.parse().ok().filter(|&port| digits && port > 0)
+}
+
 fn normal_host(host: &str) -> Result<String, &'static str> {
     const NO_HOST: &str = "its host is no name and no address (an IPv6 address stands in brackets)";
     let host = host.strip_suffix('.').unwrap_or(host);
     // An asterisk is a legal code point of a host, but here it would be a pattern, and there are none.
     if host.contains('*') {
         return Err("its host is a pattern; each host is named by itself");
+    }
+    if host.ends_with('.') || host.contains("..") {
+        return Err(NO_HOST);
     }
     url::Host::parse(host).map(|host| host.to_string()).map_err(|_| NO_HOST)
 }
@@ -184,7 +192,21 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", ":443", "a b:1", "a:0", "a:65536", "a:x", "*.example.org:443", "::1:443", "a/b:1", "u@h:1"] {
+        for text in [
+            "",
+            ":443",
+            "a b:1",
+            "a:0",
+            "a:65536",
+            "a:x",
+            "a:+1",
+            "a..:1",
+            "a..b:1",
+            "*.example.org:443",
+            "::1:443",
+            "a/b:1",
+            "u@h:1",
+        ] {
             assert!(HostPort::parse(text, Some(443)).is_err(), "{text}");
         }
         assert_eq!(HostPort::parse("a", None), Err("it has no port"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 use toolgate_config::Config;
+use toolgate_config::address::Origin;
 use toolgate_config::key::KeyHash;
 use toolgate_config::model::Model;
 use toolgate_config::names::ProviderName;
@@ -13,6 +14,7 @@ use toolgate_config::server::{Auth, Enforcement};
 use toolgate_config::tool::{Definition, Tool};
 
 use crate::counters::Hold;
+use crate::egress::{EgressRefusal, Permit};
 use crate::facts::{Caller, RunFacts};
 use crate::zone::{self, Mark};
 use crate::{egress, grant};
@@ -324,6 +326,6 @@ pub fn clear_result<T: HasMark>(config: &Config, run: &mut RunFacts, result: T) 
 ///
 /// # Errors
 /// The reason.
-pub fn clear_egress(tool: &Tool, origin: &toolgate_config::address::Origin) -> Result<(), egress::EgressRefusal> {
+pub fn clear_egress<'o>(tool: &Tool, origin: &'o Origin) -> Result<Permit<'o>, EgressRefusal> {
     egress::judge(&tool.group, origin)
 }

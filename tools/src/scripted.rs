@@ -68,6 +68,11 @@ impl Server {
         Self::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), Some(acceptor), scripts)
     }
 
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> std::net::SocketAddr {
+        self.origin.address.to_string().parse().unwrap()
+    }
+
     /// How many connections there have been.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)

@@ -124,6 +124,13 @@ impl Output {
         }
     }
 
+    /// A call that may not go where it wanted to. Whoever runs the gateway learns why; the model does not.
+    pub(crate) fn denied(refusal: EgressRefusal, tool: &Tool) -> Self {
+        tracing::warn!(tool = tool.name.as_str(), group = %tool.group.name, reason = refusal.as_str(), "a tool may not go there");
+        let said = Self::said(Outcome::Refused, &Said::NotAvailable, tool.name.as_str());
+        Self { egress_denied: Some(refusal), ..said }
+    }
+
     /// Our own sentence and the tool's text, either of which may be empty.
     pub fn parts(&self) -> (&str, &str) {
         self.text.split_at_checked(self.own).unwrap_or((&self.text, ""))
@@ -182,12 +189,12 @@ impl Toolbox {
     async fn work(&self, tool: &Tool, call: &Call, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
         match &tool.work {
             Work::Http(work) => match gate::clear_egress(tool, &work.origin) {
-                Ok(()) => http::run(&self.net, tool, work, arguments, redactor, due).await,
-                Err(refusal) => refused(call, refusal),
+                Ok(permit) => http::run(&self.net, permit, tool, work, arguments, redactor, due).await,
+                Err(refusal) => Output::denied(refusal, tool),
             },
             Work::Mcp(work) => match clear_server(tool, work) {
                 Ok(()) => mcp::run(&self.hub, tool, work, arguments, redactor, due).await,
-                Err(refusal) => refused(call, refusal),
+                Err(refusal) => Output::denied(refusal, tool),
             },
         }
     }
@@ -196,7 +203,7 @@ impl Toolbox {
 /// Whether the tool's server may be reached over the network, where that is how it is reached.
 fn clear_server(tool: &Tool, work: &McpWork) -> Result<(), EgressRefusal> {
     match &work.server.reach {
-        Reach::Http { url, .. } => gate::clear_egress(tool, &url.origin),
+        Reach::Http { url, .. } => gate::clear_egress(tool, &url.origin).map(drop),
         Reach::Stdio { .. } => Ok(()),
     }
 }
@@ -230,8 +237,4 @@ fn fitting<'c>(tool: &Tool, call: &'c Call, redaction: Redaction<'_>) -> Result<
 fn invalid(call: &Call, why: &str, redactor: &Redactor) -> Output {
     let why = redactor.text(why, &mut Counts::default()).into_owned();
     Output::said(Outcome::InvalidArguments, &Said::InvalidArguments(why), &call.name)
-}
-
-fn refused(call: &Call, refusal: EgressRefusal) -> Output {
-    Output { egress_denied: Some(refusal), ..Output::said(Outcome::Refused, &Said::NotAvailable, &call.name) }
 }

@@ -24,7 +24,9 @@ pub fn net_failure(error: NetError) -> (Failure, Outcome) {
         NetError::ConnectTimeout => (Failure::UpstreamTimeout("connect_timeout"), Outcome::Timeout),
         NetError::FirstByteTimeout => (Failure::UpstreamTimeout("first_byte_timeout"), Outcome::Timeout),
         NetError::IdleTimeout => (Failure::UpstreamTimeout("idle_timeout"), Outcome::Timeout),
-        NetError::Resolve | NetError::Connect(_) | NetError::Tls => (Failure::Upstream(error.to_string()), Outcome::ConnectError),
+        NetError::Resolve | NetError::Refused(_) | NetError::Connect(_) | NetError::Tls => {
+            (Failure::Upstream(error.to_string()), Outcome::ConnectError)
+        }
         NetError::Closed | NetError::Cut => (Failure::Upstream(error.to_string()), Outcome::Cut),
         NetError::TooLarge | NetError::Protocol | NetError::Packing => {
             (Failure::Upstream(error.to_string()), Outcome::ServerError)

@@ -13,6 +13,7 @@ use ::http::response::Parts;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::class::DataClass;
 use toolgate_config::tool::{Effect, Errors, HttpWork, Tool};
+use toolgate_policies::egress::Permit;
 use toolgate_policies::redact::Redactor;
 use toolgate_policies::zone::{self, Mark};
 
@@ -30,9 +31,10 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 /// How much later than the steps within it the whole of a call ends, so that the step says which it was.
 const SLACK: Duration = Duration::from_millis(5);
 
-/// Asks the tool once; `due` is when its time is over.
+/// Asks the tool once, where it was permitted to be asked; `due` is when its time is over.
 pub(crate) async fn run(
     net: &Net,
+    permit: Permit<'_>,
     tool: &Tool,
     work: &HttpWork,
     arguments: &Arguments,
@@ -47,7 +49,7 @@ pub(crate) async fn run(
     };
     // A call that is cut off here may have been sent.
     let late = Failure { error: NetError::IdleTimeout, head: None };
-    let ended = timeout_at(due + SLACK, ask(net, tool, work, request, due)).await.unwrap_or(Err(late));
+    let ended = timeout_at(due + SLACK, ask(net, permit, tool, work, request, due)).await.unwrap_or(Err(late));
     match ended {
         Ok(answered) => answered.output(tool, work, redactor),
         Err(failure) => failure.output(tool),
@@ -66,12 +68,19 @@ struct Failure {
     head: Option<Box<Parts>>,
 }
 
-async fn ask(net: &Net, tool: &Tool, work: &HttpWork, request: Request<Segments>, due: Instant) -> Result<Answered, Failure> {
+async fn ask(
+    net: &Net,
+    permit: Permit<'_>,
+    tool: &Tool,
+    work: &HttpWork,
+    request: Request<Segments>,
+    due: Instant,
+) -> Result<Answered, Failure> {
     let again = (tool.effect != Effect::NonIdempotentWrite).then(|| request.clone());
-    let first = net.send(&work.origin, request, patience(due)).await;
+    let first = net.send_permitted(permit, request, patience(due)).await;
     let answer = match (first, again) {
         // The server closed the connection under the request. Twice is as good as once, and the other connections are fresh.
-        (Err(NetError::Closed), Some(request)) => net.send(&work.origin, request, patience(due)).await,
+        (Err(NetError::Closed), Some(request)) => net.send_permitted(permit, request, patience(due)).await,
         (first, _) => first,
     };
     let Answer { head, body } = answer.map_err(|error| Failure { error, head: None })?;
@@ -128,6 +137,9 @@ fn nothing(head: &Parts) -> String {
 
 impl Failure {
     fn output(self, tool: &Tool) -> Output {
+        if let NetError::Refused(refusal) = self.error {
+            return Output::denied(refusal, tool);
+        }
         let unknown = tool.effect != Effect::ReadOnly && !self.error.is_connect();
         let (outcome, said) = match (self.error.is_timeout(), unknown) {
             (true, true) => (Outcome::Timeout, Said::FailedUnknown),

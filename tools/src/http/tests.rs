@@ -340,7 +340,7 @@ async fn a_result_may_only_raise_its_class() {
 #[tokio::test]
 async fn egress_is_judged_again_before_each_call() {
     let mut server = Server::start([vec![Hear, answer("sent")]]).await;
-    for (egress, refusal) in [(vec![], EgressRefusal::NoEgress), (vec![("127.0.0.1", 9)], EgressRefusal::HostNotListed)] {
+    for (egress, refusal) in [(vec![], EgressRefusal::NoEgress), (vec![("127.0.0.1", 9)], EgressRefusal::PortNotListed)] {
         let config = with_egress(config(&server.origin.address, LOOK_UP), &egress);
         let output = run(&config, r#"{"id":"1"}"#).await;
         assert_eq!((output.outcome, output.egress_denied), (Outcome::Refused, Some(refusal)));

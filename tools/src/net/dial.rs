@@ -1,7 +1,7 @@
-//! From an origin to a connected stream: name, TCP, TLS. No environment variable is asked for a proxy.
+//! From an origin to a connected stream: name, addresses that may be had, TCP, TLS. No environment variable is asked for a proxy.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,20 +9,23 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use toolgate_config::address::{HostPort, Origin, Scheme};
+use toolgate_policies::egress::{Addresses, EgressRefusal, judge_address};
 
 use super::error::NetError;
+use super::resolve::{Resolver, bare};
 
 /// Opens connections.
 #[derive(Default)]
 pub(super) struct Dialer {
+    resolver: Resolver,
     tls: OnceCell<TlsConnector>,
 }
 
@@ -33,20 +36,46 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// A connection to an origin.
-    pub(super) async fn dial(&self, to: &Origin, within: Duration) -> Result<Stream, NetError> {
+    /// A connection to an origin, at an address that it may have.
+    pub(super) async fn dial(&self, to: &Origin, allowed: Addresses, within: Duration) -> Result<Stream, NetError> {
         let deadline = Instant::now() + within;
-        timeout_at(deadline, self.dial_until(to, deadline)).await.unwrap_or(Err(NetError::ConnectTimeout))
+        timeout_at(deadline, self.dial_until(to, allowed, deadline)).await.unwrap_or(Err(NetError::ConnectTimeout))
     }
 
-    async fn dial_until(&self, to: &Origin, deadline: Instant) -> Result<Stream, NetError> {
-        let addresses = resolve(&to.address).await?;
+    async fn dial_until(&self, to: &Origin, allowed: Addresses, deadline: Instant) -> Result<Stream, NetError> {
+        let addresses = self.judged(&to.address, allowed).await?;
         let tcp = connect(&addresses, deadline).await?;
         // Requests are written whole; waiting for more would only delay them.
         tcp.set_nodelay(true).map_err(|error| NetError::Connect(error.kind()))?;
         match to.scheme {
             Scheme::Http => Ok(Stream::Plain(tcp)),
             Scheme::Https => self.encrypt(&to.address, tcp).await.map(|tls| Stream::Tls(Box::new(tls))),
+        }
+    }
+
+    /// The addresses of a host, asked for once: what is connected to is what was judged. One that the host may not have refuses them all: a
+    /// name with a public and a private address is waiting for us to take the other one.
+    async fn judged(&self, to: &HostPort, allowed: Addresses) -> Result<SmallVec<[SocketAddr; 4]>, NetError> {
+        let unresolved = match allowed {
+            Addresses::Public => NetError::Refused(EgressRefusal::Unresolved),
+            Addresses::Any | Addresses::Named => NetError::Resolve,
+        };
+        let found = self.resolver.addresses(&to.host).await.ok_or(unresolved)?;
+        found.iter().try_for_each(|address| judge_address(*address, allowed)).map_err(NetError::Refused)?;
+        Ok(found.into_iter().map(|address| self.way(SocketAddr::new(address, to.port))).collect())
+    }
+
+    #[cfg(not(test))]
+    fn way(&self, address: SocketAddr) -> SocketAddr {
+        address
+    }
+
+    /// Tests connect to the addresses of the world, and meet their own servers.
+    #[cfg(test)]
+    fn way(&self, address: SocketAddr) -> SocketAddr {
+        match &self.resolver {
+            Resolver::System(_) => address,
+            Resolver::Table(table) => table.way(address),
         }
     }
 
@@ -59,18 +88,23 @@ impl Dialer {
     /// Trusts these authorities and no others.
     #[cfg(test)]
     pub(super) fn trusting(roots: RootCertStore) -> Self {
-        Self { tls: OnceCell::new_with(connector(roots).ok()) }
+        Self { tls: OnceCell::new_with(connector(roots).ok()), resolver: Resolver::default() }
     }
-}
 
-/// The addresses of a name, asked for once: what is connected to is what was found.
-async fn resolve(to: &HostPort) -> Result<SmallVec<[SocketAddr; 4]>, NetError> {
-    let host = bare(&to.host);
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(smallvec![SocketAddr::new(address, to.port)]);
+    /// Takes names from a table.
+    #[cfg(test)]
+    pub(super) fn asking(self, table: super::table::Table) -> Self {
+        Self { resolver: Resolver::Table(table), ..self }
     }
-    let found: SmallVec<_> = lookup_host((host, to.port)).await.map_err(|_| NetError::Resolve)?.collect();
-    if found.is_empty() { Err(NetError::Resolve) } else { Ok(found) }
+
+    /// The table.
+    #[cfg(test)]
+    pub(super) fn table(&self) -> &super::table::Table {
+        match &self.resolver {
+            Resolver::Table(table) => table,
+            Resolver::System(_) => panic!("no table"),
+        }
+    }
 }
 
 /// The first address that answers. Each gets its share of the time that is left, so that one that swallows everything does not take it all.
@@ -88,11 +122,6 @@ async fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStrea
         };
     }
     Err(last)
-}
-
-/// A host without the brackets of an IPv6 address.
-fn bare(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 /// The authorities that this machine trusts. They are read in a thread of their own: that takes milliseconds.

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::io;
 
+use toolgate_policies::egress::EgressRefusal;
+
 /// Why there is no answer, or no more of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetError {
     /// The name has no address.
     Resolve,
+    /// Whoever asks may not go there.
+    Refused(EgressRefusal),
     /// No address took the connection.
     Connect(io::ErrorKind),
     /// The TLS handshake failed, or there are no root certificates.
@@ -38,7 +42,7 @@ impl NetError {
 
     /// Whether there never was a connection, so that nothing can have been sent.
     pub const fn is_connect(self) -> bool {
-        matches!(self, Self::Resolve | Self::Connect(_) | Self::Tls | Self::ConnectTimeout)
+        matches!(self, Self::Resolve | Self::Refused(_) | Self::Connect(_) | Self::Tls | Self::ConnectTimeout)
     }
 }
 
@@ -46,6 +50,7 @@ impl fmt::Display for NetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Resolve => "the name could not be resolved",
+            Self::Refused(refusal) => return write!(f, "it may not be reached: {}", refusal.as_str()),
             Self::Connect(kind) => return write!(f, "no connection: {kind}"),
             Self::Tls => "the TLS handshake failed",
             Self::ConnectTimeout => "no connection in time",

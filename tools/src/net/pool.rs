@@ -1,4 +1,4 @@
-//! Idle connections, by origin. The one used last is taken first, so that the others grow old and go; nothing runs in the background.
+//! Idle connections, by origin and by what was asked of its addresses. The one used last is taken first, so that the others grow old and go; nothing runs in the background.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::Instant;
 use toolgate_config::address::Origin;
+use toolgate_policies::egress::Addresses;
 
 use super::link::Link;
 
@@ -18,18 +19,30 @@ const MOST_IDLE: usize = 128;
 const LONGEST_IDLE: Duration = Duration::from_secs(55);
 
 /// The idle connections of every origin that was ever asked. Origins come from configurations, so there are few.
+///
+/// A connection goes back to whoever might have opened it: one that was opened to any address is never given to somebody who may only reach
+/// public ones.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    shelves: RwLock<HashMap<Origin, Arc<Shelf>>>,
+    any: Shelves,
+    named: Shelves,
+    public: Shelves,
 }
 
+type Shelves = RwLock<HashMap<Origin, Arc<Shelf>>>;
+
 impl Pool {
-    /// The shelf of an origin.
-    pub(super) fn shelf(&self, origin: &Origin) -> Arc<Shelf> {
-        if let Some(shelf) = self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(origin) {
+    /// The shelf of an origin, for connections to such addresses.
+    pub(super) fn shelf(&self, origin: &Origin, allowed: Addresses) -> Arc<Shelf> {
+        let shelves = match allowed {
+            Addresses::Any => &self.any,
+            Addresses::Named => &self.named,
+            Addresses::Public => &self.public,
+        };
+        if let Some(shelf) = shelves.read().unwrap_or_else(PoisonError::into_inner).get(origin) {
             return Arc::clone(shelf);
         }
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shelves = shelves.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(shelves.entry(origin.clone()).or_insert_with(|| Arc::new(Shelf::new(origin))))
     }
 }

@@ -13,9 +13,9 @@ use toolgate_config::address::{HostPort, Origin, Scheme};
 use super::*;
 use crate::scripted::{Event, Script, Server, Step, Step::*, answer};
 
-const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(60);
-const PATIENT: Patience = Patience { connect: LONG, first_byte: LONG };
+pub(super) const PATIENT: Patience = Patience { connect: LONG, first_byte: LONG };
 
 fn request(method: Method, body: &'static str) -> Request<Segments> {
     let mut request = Request::new(Segments::from(Bytes::from_static(body.as_bytes())));
@@ -424,14 +424,14 @@ async fn what_cannot_be_unpacked_still_has_its_status() {
     }
 }
 
-fn authority() -> RootCertStore {
+pub(super) fn authority() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(include_bytes!("testdata/authority.der").as_slice())).unwrap();
     roots
 }
 
 /// A TLS server whose certificate is for `localhost`.
-fn acceptor() -> TlsAcceptor {
+pub(super) fn acceptor() -> TlsAcceptor {
     let chain = vec![CertificateDer::from(include_bytes!("testdata/server.der").as_slice())];
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(include_bytes!("testdata/server-key.der").as_slice()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -480,6 +480,7 @@ fn errors_say_what_may_be_done_about_them() {
     // Columns: timeout, never connected.
     let table = [
         (E::Resolve, false, true),
+        (E::Refused(toolgate_policies::egress::EgressRefusal::Unresolved), false, true),
         (refused, false, true),
         (E::Tls, false, true),
         (E::ConnectTimeout, true, true),

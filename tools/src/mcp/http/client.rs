@@ -243,12 +243,12 @@ impl Client {
 
     async fn send(&self, request: Request<Bytes>, twice: bool, until: Instant) -> Result<Answer, Failure> {
         let Inner { net, group, origin, .. } = &*self.0;
-        egress::judge(group, origin).map_err(Failure::Egress)?;
+        let permit = egress::judge(group, origin).map_err(Failure::Egress)?;
         let again = twice.then(|| request.clone());
-        let first = net.send(origin, request, patience(until)).await;
+        let first = net.send_permitted(permit, request, patience(until)).await;
         match (first, again) {
             // The server closed the connection under the request; the other connections are fresh.
-            (Err(NetError::Closed), Some(request)) => net.send(origin, request, patience(until)).await,
+            (Err(NetError::Closed), Some(request)) => net.send_permitted(permit, request, patience(until)).await,
             (first, _) => first,
         }
         .map_err(Failure::from)

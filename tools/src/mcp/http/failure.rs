@@ -135,6 +135,7 @@ impl From<NetError> for Failure {
     fn from(error: NetError) -> Self {
         match error {
             NetError::TooLarge => Self::TooLarge,
+            NetError::Refused(refusal) => Self::Egress(refusal),
             other => Self::Net(other),
         }
     }

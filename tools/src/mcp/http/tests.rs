@@ -439,7 +439,7 @@ async fn a_stream_that_is_refused_because_the_session_is_over_is_news_too() {
 async fn nobody_is_asked_whom_the_group_may_not_reach() {
     let double = Double::start(|_, _| None).await;
     let elsewhere = Double::start(|_, _| None).await;
-    for (egress, expected) in [(vec![], EgressRefusal::NoEgress), (vec![&elsewhere.origin], EgressRefusal::HostNotListed)] {
+    for (egress, expected) in [(vec![], EgressRefusal::NoEgress), (vec![&elsewhere.origin], EgressRefusal::PortNotListed)] {
         let refused = Client::try_start(&double.origin, LONG, &egress).await.err().unwrap();
         assert_eq!(refused, Some(Failure::Egress(expected)));
     }
