@@ -246,6 +246,8 @@ pub struct ToolUse<C> {
     pub tool: Arc<Tool>,
     /// What was asked.
     pub call: C,
+    /// Who asks.
+    pub caller: Caller,
     /// The verdict: plain, or observed.
     pub verdict: Verdict,
 }
@@ -272,7 +274,7 @@ pub fn clear_tool<C: AsksForTool>(config: &Config, run: &RunFacts, call: C) -> R
     let tool = Arc::clone(tool);
     match judge(config, run, &tool) {
         Verdict::Deny(reason) => Err(Box::new(DeniedUse { call, tool: Some(tool), reason })),
-        verdict => Ok(Cleared(ToolUse { tool, call, verdict })),
+        verdict => Ok(Cleared(ToolUse { tool, call, caller: run.caller.clone(), verdict })),
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 pub mod bound;
+mod cache;
 pub mod definitions;
 pub mod foreign;
 mod http;

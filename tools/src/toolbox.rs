@@ -11,11 +11,13 @@ use toolgate_config::mcp::Reach;
 use toolgate_config::tool::{McpWork, Tool, Work};
 use toolgate_policies::Cleared;
 use toolgate_policies::egress::EgressRefusal;
+use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{self, AsksForTool, HasMark, ToolUse};
 use toolgate_policies::redact::{Counts, Redactor};
 use toolgate_policies::zone::Mark;
 
 use crate::arguments::{Arguments, BadArguments};
+use crate::cache::{Ask, Cache};
 use crate::http;
 use crate::mcp::{self, Hub};
 use crate::media::Media;
@@ -102,6 +104,8 @@ pub struct Output {
     pub status: Option<u16>,
     /// Why the tool may not connect where it wanted to.
     pub egress_denied: Option<EgressRefusal>,
+    /// It was answered from memory.
+    pub cached: bool,
 }
 
 impl Output {
@@ -121,6 +125,7 @@ impl Output {
             took: Duration::ZERO,
             status: None,
             egress_denied: None,
+            cached: false,
         }
     }
 
@@ -157,12 +162,13 @@ pub struct Redaction<'r> {
 pub struct Toolbox {
     net: Arc<Net>,
     hub: Arc<Hub>,
+    cache: Arc<Cache>,
 }
 
 impl Toolbox {
     /// A toolbox whose tools go out through this client.
     pub fn new(net: Arc<Net>) -> Self {
-        Self { hub: Hub::new(Arc::clone(&net)), net }
+        Self { hub: Hub::new(Arc::clone(&net)), net, cache: Arc::default() }
     }
 
     /// The sessions with the MCP servers.
@@ -172,12 +178,12 @@ impl Toolbox {
 
     /// Runs a call to its end, or until the tool's time or `not_after` is over. Dropping the future closes what it had opened.
     pub async fn run(&self, cleared: Cleared<ToolUse<Call>>, redaction: Redaction<'_>, not_after: Option<Instant>) -> Output {
-        let ToolUse { tool, call, .. } = cleared.into_inner();
+        let ToolUse { tool, call, caller, .. } = cleared.into_inner();
         let start = Instant::now();
         let due = not_after.into_iter().fold(start + tool.timeout, Instant::min);
         let mut output = match fitting(&tool, &call, redaction) {
             Ok(Fitting { arguments, kept_back }) => {
-                let output = self.work(&tool, &call, &arguments, redaction.result, due).await;
+                let output = self.work(&tool, &caller, &arguments, redaction.result, due).await;
                 Output { kept_back, ..output }
             }
             Err(why) => invalid(&call, &why, redaction.result),
@@ -186,7 +192,19 @@ impl Toolbox {
         output
     }
 
-    async fn work(&self, tool: &Tool, call: &Call, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
+    /// Answers from memory, or asks.
+    async fn work(&self, tool: &Arc<Tool>, caller: &Caller, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
+        match tool.cache {
+            None => self.ask(tool, arguments, redactor, due).await,
+            Some(holds) => {
+                let ask = Ask { tool, holds, arguments, caller, due };
+                self.cache.answer(ask, || self.ask(tool, arguments, redactor, due)).await
+            }
+        }
+    }
+
+    /// Asks the tool itself.
+    async fn ask(&self, tool: &Tool, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
         match &tool.work {
             Work::Http(work) => match gate::clear_egress(tool, &work.origin) {
                 Ok(permit) => http::run(&self.net, permit, tool, work, arguments, redactor, due).await,

@@ -66,25 +66,30 @@ impl Said<'_> {
             personal: self.personal.or(general.personal)?,
             timeout: self.timeout.or(general.timeout)?,
             max_result: self.max_result.optional()?.map_or(general.max_result, |at| at.value.0),
-            cache: self.cache(effect, general.cache, faults)?,
+            cache: cached(self.cache, effect, general.cache, faults)?,
             price: self.price.optional()?.map_or(general.price, |at| Some(at.value.0).filter(|price| price.0 > 0)),
             redacted: redacted(self.redact, self.enabled, faults)?.unwrap_or(general.redacted),
         })
     }
+}
 
-    /// What is said of all tools of a server holds only for those that only read.
-    fn cache(&self, effect: Effect, general: Option<Duration>, faults: &mut Faults) -> Option<Option<Duration>> {
-        match self.cache.optional()? {
-            None => Some(general.filter(|_| effect == Effect::ReadOnly)),
-            Some(at) if effect == Effect::ReadOnly => Some(Some(at.value)),
-            Some(at) => {
-                let word = effect.as_str();
-                faults.add(
-                    &at.place,
-                    format!("a write is never answered from memory, and the effect is {word}; allowed: with `effect: read_only`"),
-                );
-                None
-            }
+/// How long an answer holds, if something is said of it. What is said of many tools at once holds only for those that only read.
+pub(super) fn cached(
+    written: &Given<Duration>,
+    effect: Effect,
+    general: Option<Duration>,
+    faults: &mut Faults,
+) -> Option<Option<Duration>> {
+    match written.optional()? {
+        None => Some(general.filter(|_| effect == Effect::ReadOnly)),
+        Some(at) if effect == Effect::ReadOnly => Some(Some(at.value)),
+        Some(at) => {
+            let word = effect.as_str();
+            faults.add(
+                &at.place,
+                format!("a write is never answered from memory, and the effect is {word}; allowed: with `effect: read_only`"),
+            );
+            None
         }
     }
 }

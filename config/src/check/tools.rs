@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::models::names;
-use super::rule::{class_of, redacted};
+use super::rule::{cached, class_of, redacted};
 use super::{declared, http, scopes};
 use crate::group::Group;
 use crate::names::{GroupName, ToolName};
@@ -55,7 +55,7 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         timeout: *raw.timeout.value()?,
         max_result: raw.max_result.value()?.0,
         price: raw.price.optional()?.map(|at| at.value.0).filter(|price| price.0 > 0),
-        cache: None,
+        cache: cached(&raw.cache, effect, None, faults)?,
         redacted: redacted(&raw.redact, &raw.enabled, faults)?.unwrap_or(true),
         definition: Definition::Declared,
         group,

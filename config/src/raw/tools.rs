@@ -8,7 +8,7 @@ use crate::class::{DataClass, TrustZone};
 use crate::place::{Faults, Place};
 use crate::raw::money::Usd;
 use crate::raw::section::{At, section};
-use crate::raw::shape::{Later, Named, Scalar, Shape, Size, wrong};
+use crate::raw::shape::{Named, Scalar, Shape, Size, wrong};
 use crate::raw::text::Text;
 use crate::raw::words::{NoEgress, Redact, Words};
 use crate::raw::yaml::{Node, Value};
@@ -71,8 +71,8 @@ section! {
         timeout: Duration = "30s",
         /// The longest text that the model gets, in bytes.
         max_result: Size = "50000",
-        /// How long the same call of the same caller is answered from memory.
-        cache: Later,
+        /// How long the same call of the same caller is answered from memory; for tools that only read.
+        cache: Duration,
         /// What a call costs, in US dollars with up to 9 decimals. Default: nothing.
         price: Usd<0>,
         /// Whether what it returns is redacted.
@@ -126,6 +126,11 @@ impl EgressEntry {
 impl Shape for Egress {
     fn read(node: &Node<Text>, place: &Place, faults: &mut Faults) -> Option<Self> {
         match &node.value {
+            Value::Text(text) if text.whole() == "own_site" => {
+                let why = "`own_site` means the sites of `builtin.system.sites`, and `builtin` is not supported yet";
+                faults.add(place, format!("{why}; allowed: a list of `host:port`, or the word none"));
+                None
+            }
             Value::Text(text) if NoEgress::WORDS.iter().any(|(word, _)| *word == text.whole()) => {
                 NoEgress::read(node, place, faults).map(|NoEgress::None| Self(Vec::new()))
             }

@@ -160,7 +160,7 @@ impl Running<'_> {
     fn judged(&self, facts: &mut RunFacts, output: Output, entry: &mut ToolCall) -> Learned {
         let executed = output.outcome.was_run();
         (entry.outcome, entry.took, entry.bytes) = (Some(output.outcome), output.took, output.bytes);
-        entry.egress = output.egress_denied;
+        (entry.egress, entry.cached) = (output.egress_denied, output.cached);
         entry.data_class = executed.then_some(output.mark.class);
         entry.redactions = output.redactions.clone();
         entry.redactions.merge(&output.kept_back);
@@ -244,6 +244,7 @@ fn entry(call: &Call, group: Option<&str>, outcome: Option<Outcome>, reason: Opt
         outcome,
         reason,
         egress: None,
+        cached: false,
         took: std::time::Duration::ZERO,
         bytes: 0,
         data_class: None,

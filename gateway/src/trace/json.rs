@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolgate_config::class::DataClass;
 use toolgate_config::money::NanoUsd;
 use toolgate_config::names::ModelName;
+use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
 use toolgate_policies::redact::Counts;
@@ -94,12 +95,15 @@ impl ToolCall {
             "group": self.group,
             "arguments": self.arguments,
             "outcome": self.outcome.map_or("cancelled", Outcome::as_str),
-            "reason": self.reason.map(Refusal::as_str),
+            "reason": self.reason.map(Refusal::as_str).or(self.egress.map(EgressRefusal::as_str)),
             "ms": ms(self.took),
             "bytes": self.bytes,
             "data_class": self.data_class.map(DataClass::as_str),
             "redactions": redactions_json(&self.redactions),
         });
+        if self.cached {
+            call["cached"] = true.into();
+        }
         if let Some(cost) = self.cost {
             call["cost_usd"] = usd(cost);
         }

@@ -233,6 +233,7 @@ mod tests {
             outcome: None,
             reason: None,
             egress: None,
+            cached: false,
             took: Duration::ZERO,
             bytes: 0,
             data_class: None,

@@ -180,6 +180,8 @@ pub struct ToolCall {
     pub reason: Option<Refusal>,
     /// Why the group's egress refused it.
     pub egress: Option<EgressRefusal>,
+    /// It was answered from memory: the tool was not asked.
+    pub cached: bool,
     /// How long it took.
     pub took: Duration,
     /// What the tool returned, in bytes, before it was bounded.
