@@ -104,6 +104,13 @@ def call(id, params):
             sys.stdout.flush()
         print("warming up with " + os.environ.get("TOKEN", ""), file=sys.stderr, flush=True)
         answer(id, {"content": [{"type": "text", "text": "done"}]})
+    elif name == "flood":
+        for _ in range(64):
+            os.write(2, b"e" * (1024 * 1024))
+        os.write(2, b"\n" * 100000)
+        for _ in range(10000):
+            send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 100}})
+        answer(id, {"content": [{"type": "text", "text": "done"}]})
     elif name == "huge":
         with writing:
             sys.stdout.write("x" * (17 * 1024 * 1024) + "\n")

@@ -122,6 +122,43 @@ async fn case_59d_what_is_no_message_is_passed_over() {
 }
 
 #[tokio::test]
+async fn a_server_that_talks_without_end_is_heard_all_the_same() {
+    let fixture = fixture(&[]);
+    let hub = hub(&[&fixture]).await;
+    assert_eq!(text(call(&hub, &fixture.work("flood"), "{}", Effect::NonIdempotentWrite).await), "done");
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn calls_that_lose_one_session_share_the_next() {
+    let fixture = fixture(&[]);
+    let hub = hub(&[&fixture]).await;
+    let calls: Vec<_> = (0..20)
+        .map(|_| {
+            let (hub, work) = (Arc::clone(&hub), fixture.work("slow"));
+            tokio::spawn(async move { text(call(&hub, &work, r#"{"seconds": 0.5}"#, Effect::ReadOnly).await) })
+        })
+        .collect();
+    fixture.hears("tools/call", 20).await;
+    assert_eq!(text(call(&hub, &fixture.work("die-once"), "{}", Effect::IdempotentWrite).await), "alive");
+    for call in calls {
+        assert_eq!(call.await.unwrap(), "slow 0.5");
+    }
+    assert_eq!(fixture.count("initialize"), 2);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_call_that_always_kills_its_server_is_made_twice_and_not_more() {
+    let fixture = fixture(&[]);
+    let hub = hub(&[&fixture]).await;
+    assert_eq!(call(&hub, &fixture.work("die"), "{}", Effect::ReadOnly).await, Err(CallError::Failed));
+    assert_eq!(call(&hub, &fixture.work("die"), "{}", Effect::IdempotentWrite).await, Err(CallError::Unknown));
+    assert_eq!(fixture.count("tools/call"), 4);
+    hub.close().await;
+}
+
+#[tokio::test]
 async fn case_59eg_nothing_is_left_of_a_server_however_it_clings() {
     for modes in [&["deaf-to-term", "child"][..], &["stays"], &["child"], &[]] {
         let fixture = fixture(modes);
