@@ -35,7 +35,9 @@ pub struct McpServer {
 impl McpServer {
     /// Whether the session of one can serve the other: what is judged of its tools may differ.
     pub fn is_reached_like(&self, other: &Self) -> bool {
-        self.name == other.name && self.reach == other.reach && self.timeout == other.timeout
+        let same = self.name == other.name && self.reach == other.reach && self.timeout == other.timeout;
+        // A session over the network was allowed by the group's egress, and must not outlive that.
+        same && self.group.egress == other.group.egress
     }
 
     /// What holds for its tool of this name; `None`: the operator does not want it.
