@@ -4,6 +4,7 @@ mod counters;
 mod dialects;
 mod gate;
 mod tokens;
+mod veil;
 mod wire;
 
 use divan::AllocProfiler;

@@ -100,13 +100,18 @@ fn relay_60_chunks(bencher: Bencher) {
     });
 }
 
-/// Reads a plain answer of 1.6 KB and writes it for the caller.
+/// A plain answer of 1.6 KB.
+pub(crate) fn plain() -> Bytes {
+    let text = "All of it is on its way, and will be there in the morning. ".repeat(20);
+    Bytes::from(format!(
+        r#"{{"id":"chatcmpl-0123456789","object":"chat.completion","created":1767225600,"model":"scripted-1","choices":[{{"index":0,"message":{{"role":"assistant","content":"{text}","refusal":null}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":60,"completion_tokens":300,"total_tokens":360}}}}"#
+    ))
+}
+
+/// Reads a plain answer and writes it for the caller.
 #[divan::bench]
 fn plain_reply(bencher: Bencher) {
-    let text = "All of it is on its way, and will be there in the morning. ".repeat(20);
-    let body = Bytes::from(format!(
-        r#"{{"id":"chatcmpl-0123456789","object":"chat.completion","created":1767225600,"model":"scripted-1","choices":[{{"index":0,"message":{{"role":"assistant","content":"{text}","refusal":null}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":60,"completion_tokens":300,"total_tokens":360}}}}"#
-    ));
+    let body = plain();
     bencher.counter(BytesCount::new(body.len())).bench(|| {
         let reply = Reply::parse(black_box(&body).clone()).unwrap_or_else(|error| panic!("{error:?}"));
         (reply.usage(), reply.render("\"support\"", None))

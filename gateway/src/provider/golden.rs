@@ -9,11 +9,17 @@ use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 use toolgate_config::check::{Source, read};
 use toolgate_config::provider::Provider;
+use toolgate_config::redaction::Redaction;
+use toolgate_policies::redact::Redactor;
 use toolgate_tools::net::Segments;
 
 use super::{Decoder, Encoded, Endpoint, Stamp, Unsupported, decode, encode, signer};
 use crate::targets::Target;
+use crate::veil::Veil;
+use crate::wire::chunk::Outfit;
+use crate::wire::spoken::Change;
 use crate::wire::sse::Event;
+use crate::wire::{CallParts, Chunk};
 
 /// Kinds whose folders are walked here.
 const KINDS: [&str; 8] = ["anthropic", "openai", "openai_compatible", "mistral", "groq", "openrouter", "gemini", "ollama"];
@@ -177,6 +183,73 @@ fn case_07_golden_streams_say_the_same_at_every_cut() {
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
         assert_eq!(heard(kind, &bytes), whole, "{} byte by byte", file.display());
     }
+}
+
+/// What the events of a stream leave as, and all that is said in a field of their deltas.
+fn veiled(events: &[Value], field: &str) -> (Vec<String>, String) {
+    static REDACTOR: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::new(&Redaction::default().answers)));
+    let (mut veil, mut calls, mut shown) = (Veil::new(&REDACTOR), CallParts::default(), Vec::new());
+    let mut show = |chunk: &Chunk, (): (), changes: &[Change]| {
+        let mut out = bytes::BytesMut::new();
+        chunk.write(&Outfit { model: "\"m\"", id: None, role_seen: false, with_usage: true, changes }, &mut out);
+        shown.push(String::from_utf8(out[6..out.len() - 2].to_vec()).unwrap());
+    };
+    for event in events {
+        let chunk = Chunk::parse(Bytes::from(event.to_string()), &mut calls, |_| true).unwrap();
+        veil.take(&chunk, (), &mut show);
+    }
+    veil.finish(&mut show);
+    let said = shown.iter().map(|event| serde_json::from_str(event).unwrap()).filter_map(|event| said(&event, field)).collect();
+    (shown, said)
+}
+
+fn said(event: &Value, field: &str) -> Option<String> {
+    // Of several answers, the first.
+    let event = Some(event).filter(|event| event["choices"][0]["index"] == 0)?;
+    event.pointer(&format!("/choices/0/delta/{field}")).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The events of a recorded stream, the model's name as the caller has it.
+fn events(file: &Path) -> Vec<Value> {
+    let chunks = std::fs::read_to_string(file.with_extension("chunks")).unwrap();
+    let events = chunks.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let chunks = events.filter(|event| event.get("choices").is_some());
+    chunks.map(|event| json!({ "model": "m", "choices": event["choices"], "usage": event["usage"] })).collect()
+}
+
+#[test]
+fn golden_streams_pass_the_veil_as_they_came() {
+    for (_, file) in streams() {
+        let events = events(&file);
+        let expected: Vec<String> = events.iter().map(Value::to_string).collect();
+        assert_eq!(veiled(&events, "content").0, expected, "{}", file.display());
+    }
+}
+
+#[test]
+fn case_49_a_secret_that_is_planted_in_a_golden_stream_is_hidden_at_every_cut() {
+    let secret = " sk-abcdefghijklmnopqrstuvwxyz012345, ";
+    let mut planted = 0;
+    for (_, file) in streams() {
+        for field in ["content", "reasoning_content"] {
+            let events = events(&file);
+            let speaking: Vec<usize> = (0..events.len()).filter(|&at| said(&events[at], field).is_some()).collect();
+            let [first, second, ..] = speaking[..] else { continue };
+            let plain = veiled(&events, field).1;
+            let head = said(&events[first], field).unwrap();
+            assert!(plain.starts_with(&head));
+            let expected = format!("{head} [redacted:api_key], {}", &plain[head.len()..]);
+            for at in 0..=secret.len() {
+                let mut events = events.clone();
+                events[first]["choices"][0]["delta"][field] = (head.clone() + &secret[..at]).into();
+                let tail = said(&events[second], field).unwrap();
+                events[second]["choices"][0]["delta"][field] = (secret[at..].to_owned() + &tail).into();
+                assert_eq!(veiled(&events, field).1, expected, "{} {field} cut at {at}", file.display());
+            }
+            planted += 1;
+        }
+    }
+    assert!(planted > 8, "{planted}");
 }
 
 proptest! {

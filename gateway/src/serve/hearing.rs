@@ -22,6 +22,7 @@ use crate::talk::{Answer, Broken, Kind, Leftover, Listening, Own};
 use crate::tokens::{Tally, Used};
 use crate::trace::Outcome;
 use crate::upstream::{Answering, WHOLE, net_failure};
+use crate::veil::LULL;
 use crate::wire::reply::NoReply;
 use crate::wire::sse::{Event, LONGEST_SILENCE};
 use crate::wire::{Finish, Reply};
@@ -135,7 +136,7 @@ impl Hearing {
     ) -> Result<(), Failed> {
         let Answering { provider, mut body, stamp, begin_by, .. } = answering;
         let mut decoder = Decoder::new(&provider, stamp);
-        let mut over = None;
+        let (mut over, mut has_let_go) = (None, false);
         if let Some(round) = record.run.rounds.last_mut()
             && let Some(tally) = &mut round.tally
         {
@@ -158,7 +159,14 @@ impl Hearing {
             if idle.is_zero() {
                 break;
             }
-            let next = if screen.outlet().has_begun() {
+            let next = if screen.outlet().has_begun() && screen.holds() && !has_let_go {
+                has_let_go = true;
+                let Ok(next) = tokio::time::timeout(LULL, body.chunk(idle)).await else {
+                    screen.let_go();
+                    continue;
+                };
+                next
+            } else if screen.outlet().has_begun() {
                 body.chunk(idle).await
             } else if let Ok(next) = tokio::time::timeout(FIRST_EVENT, body.chunk(idle)).await {
                 next
@@ -174,6 +182,7 @@ impl Hearing {
                 Err(NetError::IdleTimeout) if !self.has_begun && Instant::now() >= begin_by => return Err(too_late()),
                 Err(error) => return Err(net_failure(error)),
             };
+            has_let_go = false;
             self.take(&mut decoder, bytes, &provider, screen, record)?;
             if screen.outlet().waiting() > MOST_WAITING {
                 sent(screen.outlet()).await;

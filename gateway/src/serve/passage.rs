@@ -168,6 +168,7 @@ impl<'r> Passage<'r> {
             outlet: self.outlet,
             model: object::quoted(self.cargo.model()),
             veil: Veil::new(&self.answers),
+            has_let_go: false,
         }
     }
 

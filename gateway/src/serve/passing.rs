@@ -20,7 +20,7 @@ use crate::reply::{Ended, Outlet};
 use crate::tokens::made;
 use crate::trace::{Outcome, Status};
 use crate::upstream::{Answering, net_failure};
-use crate::veil::Veil;
+use crate::veil::{LULL, Veil};
 use crate::wire::pass::{Events, Said};
 use crate::wire::reply::NoReply;
 use crate::wire::spoken::Change;
@@ -36,6 +36,8 @@ pub(super) struct Passing<'r> {
     pub(super) model: String,
     /// Takes secrets out of completions.
     pub(super) veil: Veil<Said, ()>,
+    /// Nothing has come since it let go of a few letters.
+    pub(super) has_let_go: bool,
 }
 
 /// What is known of a stream so far.
@@ -77,7 +79,10 @@ impl Passing<'_> {
             }
             let Some(next) = self.next(body, idle).await else { continue };
             match next {
-                Ok(Some(bytes)) => self.take(bytes, provider, heard)?,
+                Ok(Some(bytes)) => {
+                    self.has_let_go = false;
+                    self.take(bytes, provider, heard)?;
+                }
                 Ok(None) => break,
                 Err(_) if heard.over.is_some() => break,
                 Err(error) => return Err(net_failure(error)),
@@ -96,6 +101,13 @@ impl Passing<'_> {
 
     /// The next piece; `None`: it takes its time, and the caller shall have its headers meanwhile.
     async fn next(&mut self, body: &mut AnswerBody, idle: Duration) -> Option<Result<Option<Bytes>, NetError>> {
+        if self.veil.holds() && !std::mem::replace(&mut self.has_let_go, true) {
+            let next = timeout(LULL, body.chunk(idle)).await.ok();
+            if next.is_none() {
+                self.veil.let_go(put(&self.outlet, &self.model, self.cargo));
+            }
+            return next;
+        }
         if self.outlet.has_begun() {
             return Some(body.chunk(idle).await);
         }

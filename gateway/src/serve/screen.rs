@@ -122,6 +122,17 @@ impl Screen {
         veil.finish(|chunk, dress, changes| put(outlet, (model, id.as_deref()), chunk, dress, changes));
     }
 
+    /// Whether anything is held back.
+    pub(super) fn holds(&self) -> bool {
+        self.veil.holds()
+    }
+
+    /// Nothing has come for a while: a few letters are held back no longer.
+    pub(super) fn let_go(&mut self) {
+        let Self { outlet, veil, model, id, .. } = self;
+        veil.let_go(|chunk, dress, changes| put(outlet, (model, id.as_deref()), chunk, dress, changes));
+    }
+
     /// The stream has failed: of what is held back only that goes out which can be half of no secret.
     pub(super) fn break_off(&mut self) {
         let Self { outlet, veil, model, id, .. } = self;

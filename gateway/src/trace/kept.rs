@@ -80,6 +80,9 @@ impl Run {
 
     /// Takes out what an operator does not want kept.
     fn reduced(mut self, privacy: Privacy, redactor: &Redactor) -> Self {
+        if privacy < Privacy::Full {
+            self.hide(redactor);
+        }
         for call in self.rounds.iter_mut().flat_map(|round| &mut round.tool_calls) {
             if privacy <= Privacy::Metadata {
                 call.arguments = String::new();

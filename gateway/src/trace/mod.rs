@@ -17,7 +17,7 @@ use toolgate_policies::egress::EgressRefusal;
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{Judged, Reason};
 use toolgate_policies::limits::Limit;
-use toolgate_policies::redact::Counts;
+use toolgate_policies::redact::{Counts, Redactor};
 use toolgate_tools::toolbox;
 
 pub use self::id::TraceId;
@@ -235,6 +235,28 @@ impl Run {
         let mut calls = self.rounds.iter().flat_map(|round| &round.tool_calls);
         let was_asked = |call: &ToolCall| call.outcome.map_or(call.at_tool.load(Ordering::Relaxed), toolbox::Outcome::was_run);
         calls.any(|call| call.is_write && was_asked(call))
+    }
+
+    /// Takes secrets out of what a model or its provider chose to call things, beside the arguments of calls.
+    fn hide(&mut self, redactor: &Redactor) {
+        let mut counts = Counts::default();
+        let mut hide = |text: &mut String| {
+            if let Cow::Owned(hidden) = redactor.text(text, &mut counts) {
+                *text = hidden;
+            }
+        };
+        for round in &mut self.rounds {
+            // The usual reasons are not of a provider's making.
+            if let Some(Cow::Owned(reason)) = &mut round.finish_reason {
+                hide(reason);
+            }
+            for call in &mut round.tool_calls {
+                hide(&mut call.id);
+                if call.group.is_none() {
+                    hide(&mut call.tool);
+                }
+            }
+        }
     }
 
     /// A run that begins now. Until something else is known, its caller has gone: that is what it is when nobody is left to close it.

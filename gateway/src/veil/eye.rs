@@ -29,6 +29,14 @@ impl Eye {
         }
     }
 
+    /// Nothing comes for a while: what is held leaves, if it is this short.
+    pub(super) fn let_go(&mut self, most: usize) -> String {
+        match self {
+            Self::Words(window) => window.let_go(most),
+            Self::Json(json) => json.let_go(most),
+        }
+    }
+
     /// Nothing more comes; what is left.
     pub(super) fn finish(&mut self, counts: &mut Counts) -> String {
         match self {

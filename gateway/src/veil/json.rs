@@ -74,6 +74,17 @@ impl Json {
         out
     }
 
+    /// Nothing comes for a while: what is held leaves, if it is this short and not known to be secret.
+    pub(super) fn let_go(&mut self, most: usize) -> String {
+        let mut out = String::new();
+        match &mut self.at {
+            At::Outside | At::Secret { .. } => {}
+            At::String { string, .. } => string.let_go(most, &mut out),
+            At::Words(window) => out = window.let_go(most),
+        }
+        out
+    }
+
     /// Nothing more comes; what is left.
     pub(super) fn finish(&mut self, counts: &mut Counts) -> String {
         let mut out = String::new();
@@ -207,6 +218,12 @@ impl Inside {
         let spelt = spelling::text(new);
         self.text.push_str(&spelt);
         let left = self.window.push(&spelt, counts).into_owned();
+        let gone = self.text.len() - bytes_of_last(&self.text, self.window.held());
+        self.leave(gone, &left, out);
+    }
+
+    fn let_go(&mut self, most: usize, out: &mut String) {
+        let left = self.window.let_go(most);
         let gone = self.text.len() - bytes_of_last(&self.text, self.window.held());
         self.leave(gone, &left, out);
     }

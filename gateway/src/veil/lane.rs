@@ -72,6 +72,13 @@ impl Lane {
         false
     }
 
+    /// Nothing comes for a while: what is held leaves, if it is this short.
+    pub(super) fn let_go(&mut self, most: usize, done: &mut Vec<Piece>) {
+        let left = self.eye.let_go(most);
+        let gone = self.tail.len() - self.eye.held(&self.tail);
+        self.leave(gone, &left, done);
+    }
+
     /// Nothing more comes.
     pub(super) fn finish(&mut self, counts: &mut Counts, done: &mut Vec<Piece>) {
         let left = self.eye.finish(counts);

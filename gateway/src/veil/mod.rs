@@ -13,6 +13,7 @@ mod spelling;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use toolgate_policies::redact::{Counts, Redactor};
@@ -24,6 +25,12 @@ use crate::wire::{Chunk, Reply};
 
 /// How much text may wait behind a held event, in bytes, before it goes first: a text may be held that never goes on.
 const MOST_BEHIND: usize = 128;
+
+/// How many characters leave when nothing comes for a while: fewer than tell anything of a secret.
+const FEW: usize = 3;
+
+/// After how long nothing has come for a while.
+pub const LULL: Duration = Duration::from_secs(1);
 
 /// An event of a stream.
 pub trait Event: Clone {
@@ -122,6 +129,19 @@ impl<E: Event, B: Copy> Veil<E, B> {
         }
         self.bytes += event.payload().len() + size_of::<Held<E, B>>();
         self.held.push_back(Held { number, event: event.clone(), beside, waits, changes });
+        self.settle(done, &mut show);
+    }
+
+    /// Whether anything is held.
+    pub fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Nothing has come for a while: a few letters that may begin a secret are no reason to wait longer. What they turn out to begin is hidden from
+    /// behind them on.
+    pub fn let_go(&mut self, mut show: impl FnMut(&E, B, &[Change])) {
+        let mut done = Vec::new();
+        self.lanes.0.iter_mut().for_each(|lane| lane.let_go(FEW, &mut done));
         self.settle(done, &mut show);
     }
 

@@ -190,6 +190,21 @@ fn a_stream_that_breaks_off_shows_no_half_of_a_secret() {
     assert_eq!(joined(&Stream::of(&[content("key: sk-abcdefgh")]).finish(), 0, "/content"), "key: sk-abcdefgh");
 }
 
+#[test]
+fn a_pause_lets_a_few_letters_go_and_no_more() {
+    let mut stream = Stream::of(&[content("A")]);
+    let Stream { veil, shown, .. } = &mut stream;
+    veil.let_go(|chunk, (), changes| shown.push(written(chunk, changes)));
+    assert_eq!(stream.shown, [content("A").to_string()]);
+    stream.take(&content("KIAIOSFODNN7EXAMPLE."));
+    assert_eq!(joined(&stream.finish(), 0, "/content"), "A[redacted:aws_key].");
+    let mut stream = Stream::of(&[content("sk-abcdefgh"), opened(0, r#"{"a":"s"#)]);
+    let Stream { veil, shown, .. } = &mut stream;
+    veil.let_go(|chunk, (), changes| shown.push(written(chunk, changes)));
+    assert!(stream.shown.is_empty());
+    assert_eq!(arguments(&stream.finish(), 0), r#"{"a":"s"#);
+}
+
 fn call(index: u32, arguments: &str) -> Value {
     delta(0, json!({ "tool_calls": [{ "index": index, "function": { "arguments": arguments } }] }))
 }

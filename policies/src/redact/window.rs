@@ -49,6 +49,17 @@ impl Window {
         rest
     }
 
+    /// Nothing comes for a while: what waits leaves, if it is at most so many characters. What it turns out to belong to is masked from behind it
+    /// on.
+    pub fn let_go(&mut self, most: usize) -> String {
+        if self.held() > most {
+            return String::new();
+        }
+        let waiting = self.text.get(self.sent..).unwrap_or_default().to_owned();
+        self.sent = self.text.len();
+        waiting
+    }
+
     /// How many characters wait.
     pub fn held(&self) -> usize {
         self.text.get(self.sent..).map_or(0, |held| held.chars().count())
@@ -61,13 +72,13 @@ impl Window {
             match engine.step(self.text.as_bytes(), last, cursor) {
                 Step::Mask(place, kind) => {
                     out.push_str(self.text.get(self.sent..place.start).unwrap_or_default());
-                    self.sent = place.end;
+                    self.sent = self.sent.max(place.end);
                     if !place.is_empty() {
                         mark(&kind, &mut out);
                         counts.add(&kind);
                     }
                 }
-                Step::Swallowed(to) => self.sent = to,
+                Step::Swallowed(to) => self.sent = self.sent.max(to),
                 Step::Hold(from) => {
                     out.push_str(self.text.get(self.sent..from).unwrap_or_default());
                     self.sent = self.sent.max(from);
