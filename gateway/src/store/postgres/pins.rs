@@ -1,5 +1,6 @@
 //! Pins on the server.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -38,8 +39,8 @@ impl Postgres {
     pub(in crate::store) fn see_pins(&mut self, seen: &[Pin], now: Timestamp) -> Result<Vec<Option<Digest>>, Trouble> {
         let rows = self.client.ask(async |connection| see(connection, seen, now.as_microsecond()).await)?;
         let known = rows.iter().map(pin).collect::<sqlx::Result<Vec<Pin>>>().map_err(|error| Trouble(error.to_string()))?;
-        let digest = |pin: &Pin| known.iter().find(|known| known.is_of_the_same_tool(pin)).map(|known| known.digest);
-        Ok(seen.iter().map(digest).collect())
+        let known: HashMap<_, _> = known.iter().map(|pin| ((&pin.server, &pin.tool), pin.digest)).collect();
+        Ok(seen.iter().map(|pin| known.get(&(&pin.server, &pin.tool)).copied()).collect())
     }
 
     /// Has these hold from now on.
@@ -51,6 +52,8 @@ impl Postgres {
 async fn see(connection: &mut PgConnection, seen: &[Pin], now: i64) -> sqlx::Result<Vec<PgRow>> {
     let column = |of: fn(&Pin) -> &str| seen.iter().map(|pin| of(pin).to_owned()).collect::<Vec<_>>();
     let servers = column(|pin| &pin.server);
+    let mut distinct = servers.clone();
+    distinct.dedup();
     let note = sqlx::query(AssertSqlSafe(NOTE.as_str()))
         .bind(&servers)
         .bind(column(|pin| &pin.tool))
@@ -59,7 +62,7 @@ async fn see(connection: &mut PgConnection, seen: &[Pin], now: i64) -> sqlx::Res
         .bind(now)
         .bind(signed(MOST_OF_SERVER as u64));
     note.execute(&mut *connection).await?;
-    sqlx::query(FIND).bind(&servers).fetch_all(connection).await
+    sqlx::query(FIND).bind(&distinct).fetch_all(connection).await
 }
 
 async fn accept(connection: &mut PgConnection, accepted: &[Pin], now: i64) -> sqlx::Result<()> {
