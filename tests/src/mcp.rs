@@ -321,7 +321,7 @@ async fn answer(inner: &Inner, asked: &Asked, write: &mut OwnedWriteHalf) -> io:
     Ok(true)
 }
 
-const FLOOD: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+static FLOOD: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 

@@ -51,7 +51,8 @@ async fn case_14_names_are_legal_and_distinct_and_each_call_goes_to_its_own_serv
     let _gateway = stand.serve(servers(&reversed)).await;
     let mut again = offered(&stand).await;
     let mut before = names.clone();
-    (again.sort(), before.sort());
+    again.sort();
+    before.sort();
     assert_eq!(again, before, "the same in whatever order");
     let response = stand.ask(Mode::Plain, json!({})).await;
     assert_eq!(response.status, 200, "{}", response.text());
