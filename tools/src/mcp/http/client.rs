@@ -1,4 +1,4 @@
-//! The requests of a session: what each sends, and what its answer's status and form mean.
+//! The requests of a session: what each sends, and what it waits for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_client::{
-    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
-use sse_stream::Sse;
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpPostResponse};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::address::{BaseUrl, Origin};
@@ -22,34 +19,22 @@ use toolgate_config::secret::Secret;
 use toolgate_policies::egress;
 
 use super::super::wire::{self, Ticket};
+use super::asked::{Asked, Limits, What};
 use super::failure::Failure;
+use super::meaning::{self, Error, Form, SESSION, failed, may_explain, refusal, session_of, settled};
 use super::sieve::{Sieve, answer_to};
 use super::stream::{Messages, Purpose, messages};
 use super::{LONGEST_MESSAGE, LONGEST_SILENCE};
-use crate::net::{Answer, AnswerBody, Net, NetError, Patience, headers};
-
-/// The session's name, in both directions.
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+use crate::net::{Answer, Net, NetError, Patience, headers};
 
 /// Where a stream is to be taken up again.
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What a server may call a session at most, in bytes: room for a signed token.
-const LONGEST_SESSION: usize = 4096;
-
-/// How much is read of what goes with a refusal, in bytes, and how much of what nobody asked for, so that its connection may serve again.
-const LONGEST_ASIDE: usize = 64 * 1024;
-
 /// The longest that a server may take to accept a connection.
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 
-/// How much later than whoever waits for a call its transport gives up, so that it is the one who waits that says so.
-const SLACK: Duration = Duration::from_secs(1);
-
 /// How long a server has to take note of the end of a session.
 const FAREWELL: Duration = Duration::from_secs(3);
-
-type Error = StreamableHttpError<Failure>;
 
 /// The requests of one session.
 #[derive(Clone)]
@@ -157,8 +142,8 @@ impl Client {
             return settled(head.status, body, in_session).await;
         };
         if !head.status.is_success() {
-            let said = if may_explain(head.status) && form == Form::Json { refusal(body, id, until).await } else { None };
-            return refused(head.status, said, in_session, id, what);
+            let said = if may_explain(head.status) && form == Form::Json { refusal(body, id, left(until)).await } else { None };
+            return meaning::refused(head.status, said, in_session, id, what);
         }
         if matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -172,7 +157,7 @@ impl Client {
             }
             Form::Json => {
                 let whole = body.whole(LONGEST_MESSAGE, left(until)).await.map_err(Failure::from)?;
-                let answer = answer_to(text(&whole).as_ref(), id).ok_or(Failure::Unreadable)?;
+                let answer = answer_to(meaning::text(&whole).as_ref(), id).ok_or(Failure::Unreadable)?;
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
             Form::Other => Err(Failure::Unreadable.into()),
@@ -255,81 +240,6 @@ impl Client {
     }
 }
 
-/// What a message wants.
-#[derive(Debug)]
-enum Asked {
-    /// An answer.
-    Answer { id: RequestId, what: What },
-    /// Nothing: it tells something.
-    Nothing,
-    /// Nothing: it answers a request of the server's.
-    NothingReplying,
-}
-
-/// What an answer is wanted to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// Whether a session may begin.
-    Beginning,
-    /// What the server speaks.
-    Discovery,
-    /// The call of a tool.
-    Call,
-    /// Something that may be asked twice.
-    Question,
-}
-
-impl Asked {
-    fn of(message: &ClientJsonRpcMessage) -> Self {
-        match message {
-            ClientJsonRpcMessage::Request(request) => {
-                let what = match &request.request {
-                    ClientRequest::InitializeRequest(_) => What::Beginning,
-                    ClientRequest::DiscoverRequest(_) => What::Discovery,
-                    ClientRequest::CallToolRequest(_) => What::Call,
-                    _ => What::Question,
-                };
-                Self::Answer { id: request.id.clone(), what }
-            }
-            ClientJsonRpcMessage::Notification(_) => Self::Nothing,
-            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => Self::NothingReplying,
-        }
-    }
-
-    fn begins(&self) -> bool {
-        matches!(self, Self::Answer { what: What::Beginning, .. })
-    }
-
-    fn may_be_sent_twice(&self) -> bool {
-        !matches!(self, Self::Answer { what: What::Call, .. })
-    }
-
-    /// How long the head of the answer, or all of it where it is one piece, may take to come.
-    fn within(&self, limits: Limits) -> Duration {
-        match self {
-            Self::Answer { what: What::Call, .. } => limits.call,
-            _ => limits.question,
-        }
-    }
-}
-
-/// How long answers may take.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    /// To what is no call.
-    question: Duration,
-    /// To a call: it has its own limit, set by whoever waits for it, and this is longer than any.
-    call: Duration,
-}
-
-impl Limits {
-    fn of(server: &McpServer) -> Self {
-        let rules = server.only.iter().flatten().map(|(_, rule)| rule).chain([&server.rule]);
-        let call = rules.map(|rule| rule.timeout).fold(server.timeout, Duration::max) + SLACK;
-        Self { question: server.timeout, call }
-    }
-}
-
 /// What whoever waits for an answer must know of there being none: whether the server can have taken the request.
 fn tell(ticket: &Ticket, error: &Error, refused_before: bool) {
     match error {
@@ -338,27 +248,6 @@ fn tell(ticket: &Ticket, error: &Error, refused_before: bool) {
         Error::HttpStatus(error) => ticket.answered(error.status),
         Error::Client(failure) if !failure.may_have_acted() => ticket.untaken(),
         _ => {}
-    }
-}
-
-/// What an answer's body is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Json,
-    Events,
-    Other,
-}
-
-impl Form {
-    fn of(headers: &HeaderMap) -> Self {
-        let Some(value) = headers.get(CONTENT_TYPE) else { return Self::Json };
-        let essence = value.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
-        let is = |name: &str| essence.eq_ignore_ascii_case(name.as_bytes());
-        match () {
-            () if is("application/json") || is("application/json-rpc") => Self::Json,
-            () if is("text/event-stream") => Self::Events,
-            () => Self::Other,
-        }
     }
 }
 
@@ -375,83 +264,6 @@ fn configured(all: &[(String, Secret)]) -> HeaderMap {
     }
     headers::strip_hop_by_hop(&mut map);
     map
-}
-
-/// How the server calls the session, if it does. What it says comes back to it in every request.
-fn session_of(headers: &HeaderMap) -> Result<Option<String>, Failure> {
-    let Some(value) = headers.get(SESSION) else { return Ok(None) };
-    let is_name = (1..=LONGEST_SESSION).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic);
-    match value.to_str() {
-        Ok(name) if is_name => Ok(Some(name.to_owned())),
-        _ => Err(Failure::Unreadable),
-    }
-}
-
-/// What becomes of a message that wants nothing. What a server says to it is not read, or only for its connection's sake.
-async fn settled(status: StatusCode, body: AnswerBody, in_session: bool) -> Result<StreamableHttpPostResponse, Error> {
-    if status.is_success() {
-        if body.expected().is_some_and(|length| length <= LONGEST_ASIDE as u64) {
-            let _ = body.whole(LONGEST_ASIDE, SLACK).await;
-        }
-        return Ok(StreamableHttpPostResponse::Accepted);
-    }
-    Err(if status == StatusCode::NOT_FOUND && in_session { Error::SessionExpired } else { failed(status) })
-}
-
-/// Whether what goes with a status may be an answer in the protocol's own words.
-fn may_explain(status: StatusCode) -> bool {
-    let of_http = [
-        StatusCode::UNAUTHORIZED,
-        StatusCode::FORBIDDEN,
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED,
-        StatusCode::TOO_MANY_REQUESTS,
-    ];
-    status.is_client_error() && !of_http.contains(&status)
-}
-
-/// The error that goes with a refusal, if one does.
-async fn refusal(body: AnswerBody, id: &RequestId, until: Instant) -> Option<ErrorData> {
-    let whole = body.whole(LONGEST_ASIDE, left(until)).await.ok()?;
-    match serde_json::from_str(text(&whole).as_ref()) {
-        Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
-        _ => match answer_to(text(&whole).as_ref(), id)? {
-            ServerJsonRpcMessage::Error(error) => Some(error.error),
-            _ => None,
-        },
-    }
-}
-
-fn refused(
-    status: StatusCode,
-    said: Option<ErrorData>,
-    in_session: bool,
-    id: &RequestId,
-    what: &What,
-) -> Result<StreamableHttpPostResponse, Error> {
-    let gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || said.as_ref().is_some_and(is_about_the_session);
-    if in_session && gone {
-        return Err(Error::SessionExpired);
-    }
-    // Whoever does not know the question is of an older kind, in whatever words it says so.
-    let unknown = || ErrorData::invalid_request(format!("status {}", status.as_u16()), None);
-    let said = if *what == What::Discovery && may_explain(status) { Some(said.unwrap_or_else(unknown)) } else { said };
-    match said {
-        Some(error) => Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id.clone())), None)),
-        None => Err(failed(status)),
-    }
-}
-
-/// Common servers say 400 where the protocol asks for 404, with these codes and the word in what they say.
-fn is_about_the_session(error: &ErrorData) -> bool {
-    matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
-}
-
-fn failed(status: StatusCode) -> Error {
-    HttpStatusError::new(status.as_u16(), None).into()
-}
-
-fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
 fn left(until: Instant) -> Duration {
@@ -495,7 +307,7 @@ impl StreamableHttpClient for Client {
         last_event: Option<String>,
         _: Option<String>,
         own: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<futures_util::stream::BoxStream<'static, Result<Sse, SseError>>, Error> {
+    ) -> Result<Messages, Error> {
         self.listen(session, last_event, own).await
     }
 }

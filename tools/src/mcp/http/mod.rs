@@ -2,9 +2,11 @@
 //! pool, and a server's credentials are sent to its own origin and nowhere else. What a server does wrong ends here, in a [`Failure`] or in an
 //! error in an answer's place; nothing of a broken answer goes on.
 
+mod asked;
 mod client;
 mod events;
 mod failure;
+mod meaning;
 mod sieve;
 mod stream;
 #[cfg(test)]
