@@ -3,6 +3,7 @@
 mod counters;
 mod dialects;
 mod gate;
+mod redact;
 mod tokens;
 mod veil;
 mod wire;

@@ -120,8 +120,8 @@ impl<'t> Pass<'_, 't> {
         self.about = About::Anything;
         let before = self.copied;
         self.scan(raw, &text, escaped)?;
-        // What a key says is still there the second time.
-        self.about = if self.copied == before { about(text.as_bytes()) } else { About::Anything };
+        // A key that loses something says the same as one that has lost it: nothing.
+        self.about = if self.copied == before && !text.contains("[redacted:") { about(text.as_bytes()) } else { About::Anything };
         if self.next()? != b':' {
             return None;
         }

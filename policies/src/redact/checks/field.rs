@@ -135,6 +135,10 @@ impl<'t> Value<'t> {
         }
         let to = close.end(view, from, until.saturating_sub(from))?;
         let long = to >= until;
+        // What stands before a mask was no secret while there was none.
+        if view.mask(to)?.is_some() {
+            return Ok(None);
+        }
         Ok((to > from).then_some(Self { text: view.slice(from, to), from, to, close, quoted, long }))
     }
 }
