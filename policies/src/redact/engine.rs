@@ -142,7 +142,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn cursor(&self) -> Cursor {
+    fn cursor(&self) -> Cursor {
         Cursor {
             at: 0,
             floor: 0,
@@ -154,6 +154,11 @@ impl Engine {
             then: None,
             planned: None,
         }
+    }
+
+    /// A cursor over a whole text.
+    pub(super) fn cursor_whole(&self) -> Cursor {
+        Cursor { then: self.sought.secrets.then_some(Trigger::Whole), ..self.cursor() }
     }
 
     /// A cursor over the value of a field.

@@ -22,6 +22,8 @@ pub(super) fn redact<'t>(redactor: &Redactor, text: &'t str, counts: &mut Counts
         nested: Vec::new(),
         secret: None,
         about: About::Anything,
+        role: Role::Other,
+        named: None,
     };
     pass.documents()?;
     let (out, copied) = (pass.out, pass.copied);
@@ -44,6 +46,18 @@ struct Pass<'a, 't> {
     secret: Option<Kind>,
     /// What its key says about it otherwise.
     about: About,
+    /// The key says that the value is a name, or what that name stands for.
+    role: Role,
+    /// What a name in the same object says of the value beside it, and how deep that object is.
+    named: Option<(usize, Kind)>,
+}
+
+/// What a pair of a list of variables is: `{"name": "DB_PASSWORD", "value": "…"}`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Name,
+    Value,
+    Other,
 }
 
 impl<'t> Pass<'_, 't> {
@@ -97,7 +111,7 @@ impl<'t> Pass<'_, 't> {
     /// Goes into a container, and in an object behind the first key. Whether there is something in it.
     fn open(&mut self, close: u8) -> Option<bool> {
         self.at += 1;
-        self.secret = None;
+        (self.secret, self.role) = (None, Role::Other);
         if self.next()? == close {
             self.at += 1;
             return Some(false);
@@ -117,6 +131,7 @@ impl<'t> Pass<'_, 't> {
         let text: Cow<'t, str> =
             if escaped { Cow::Owned(decoded(self.text.get(raw.clone())?)?) } else { Cow::Borrowed(self.text.get(raw.clone())?) };
         self.secret = self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes()));
+        self.role = role(&text);
         self.about = About::Anything;
         let before = self.copied;
         self.scan(raw, &text, escaped)?;
@@ -133,6 +148,16 @@ impl<'t> Pass<'_, 't> {
         let (raw, escaped) = self.string()?;
         let text: Cow<'t, str> =
             if escaped { Cow::Owned(decoded(self.text.get(raw.clone())?)?) } else { Cow::Borrowed(self.text.get(raw.clone())?) };
+        let role = std::mem::replace(&mut self.role, Role::Other);
+        let depth = self.nested.len();
+        match role {
+            Role::Name => {
+                self.named =
+                    self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes())).map(|kind| (depth, kind))
+            }
+            Role::Value => self.secret = self.named.take().filter(|(named, _)| *named == depth).map(|(_, kind)| kind),
+            Role::Other => {}
+        }
         match self.secret.take() {
             Some(kind) if !is_reference(text.as_bytes()) && !text.as_bytes().starts_with(MASK) => {
                 self.mask(raw, &kind);
@@ -144,7 +169,7 @@ impl<'t> Pass<'_, 't> {
 
     /// `true`, `false`, `null`, a number.
     fn scalar(&mut self) -> Option<()> {
-        self.secret = None;
+        (self.secret, self.role) = (None, Role::Other);
         let rest = self.text.as_bytes().get(self.at..)?;
         let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')).count();
         let word = rest.get(..length)?;
@@ -157,7 +182,7 @@ impl<'t> Pass<'_, 't> {
     /// What of a string is to be masked: `raw` as it is written, `text` as it is meant.
     fn scan(&mut self, raw: Range<usize>, text: &str, escaped: bool) -> Option<()> {
         let mut masks = Vec::new();
-        self.redactor.masks(text, self.about, |place, kind| masks.push((place, kind.clone())));
+        self.redactor.masks(text, Some(self.about), |place, kind| masks.push((place, kind.clone())));
         if masks.is_empty() {
             return Some(());
         }
@@ -206,6 +231,14 @@ impl<'t> Pass<'_, 't> {
     fn next(&mut self) -> Option<u8> {
         self.blanks();
         self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+fn role(key: &str) -> Role {
+    match key {
+        "name" | "Name" | "key" | "Key" | "variable" => Role::Name,
+        "value" | "Value" => Role::Value,
+        _ => Role::Other,
     }
 }
 

@@ -66,7 +66,7 @@ impl Redactor {
     pub fn text<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
-        self.masks(text, About::Anything, |place, kind| {
+        self.masks(text, None, |place, kind| {
             out.push_str(text.get(copied..place.start).unwrap_or_default());
             mark(kind, &mut out);
             counts.add(kind);
@@ -102,15 +102,15 @@ impl Redactor {
         is_reference(value.as_bytes()) || value.as_bytes().starts_with(MASK)
     }
 
-    /// What is to be masked in a text, in its order.
-    fn masks(&self, text: &str, about: About, mut masked: impl FnMut(Range<usize>, &Kind)) {
+    /// What is to be masked in a text, in its order; `about`: it is the value of a field.
+    fn masks(&self, text: &str, about: Option<About>, mut masked: impl FnMut(Range<usize>, &Kind)) {
         let engine = match &self.state {
             State::Off => return,
             State::On(engine) => engine,
             State::Shut if text.is_empty() || text == SHUT => return,
             State::Shut => return masked(0..text.len(), &Kind::Secret),
         };
-        let mut cursor = engine.cursor_about(about);
+        let mut cursor = about.map_or_else(|| engine.cursor_whole(), |about| engine.cursor_about(about));
         let mut open: Option<(Range<usize>, Kind)> = None;
         loop {
             match engine.step(text.as_bytes(), true, &mut cursor) {

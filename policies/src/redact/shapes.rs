@@ -210,3 +210,12 @@ pub(super) fn mailchimp(view: &View<'_>, start: usize, end: usize) -> Found<Opti
 
 /// How many digits of hexadecimal a Mailchimp key begins with.
 pub(super) const MAILCHIMP: usize = 32;
+
+/// Credentials that are too much like other things to be taken out of a longer text: Twilio's 32 digits of hexadecimal, PayPal's `E` and 50 to 80.
+pub(super) fn whole(view: &View<'_>, start: usize) -> Found<Option<Hit>> {
+    let twilio = view.run(start, 33, lower_hex)?;
+    let paypal = if view.at(start)? == Some(b'E') { view.run(start, 82, token)? } else { start };
+    let end = twilio.max(paypal);
+    let fits = end == start + 32 && end == twilio || (51..=81).contains(&(paypal - start));
+    Ok((fits && view.at(end)?.is_none()).then(|| Hit::new(start, end, Kind::ApiKey)))
+}

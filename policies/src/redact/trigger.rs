@@ -16,6 +16,8 @@ pub(super) enum Trigger {
     Mask,
     /// A row of the catalogue.
     Shape(usize),
+    /// The whole text.
+    Whole,
     Jwt,
     Pem,
     Userinfo,
@@ -102,7 +104,7 @@ impl Trigger {
     /// Where the mask would begin at the earliest, so that nothing from there on may leave while it is not known.
     fn hold(self, view: &View<'_>, start: usize, end: usize) -> usize {
         match self {
-            Self::Shape(_) | Self::Jwt | Self::Pem | Self::Plus | Self::Bracket => start,
+            Self::Shape(_) | Self::Whole | Self::Jwt | Self::Pem | Self::Plus | Self::Bracket => start,
             Self::Mask | Self::Userinfo | Self::Webhook | Self::Field(_) | Self::Authorization | Self::Bearer | Self::Basic => {
                 end
             }
@@ -120,6 +122,7 @@ impl Trigger {
         let hit = match self {
             Self::Mask => return view.mask(start).map(|to| to.map(Found::Mask)),
             Self::Shape(row) => SHAPES.get(row).map_or(Ok(None), |shape| shape.find(view, start, end)),
+            Self::Whole => shapes::whole(view, start),
             Self::Jwt => jwt::find(view, start, end),
             Self::Pem => pem::find(view, start, end),
             Self::Userinfo => url::userinfo(view, start, end),

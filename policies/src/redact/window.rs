@@ -23,7 +23,7 @@ pub struct Window {
 impl Window {
     /// A window at the beginning of a stream.
     pub fn new(redactor: Arc<Redactor>) -> Self {
-        let cursor = redactor.engine().map(super::engine::Engine::cursor);
+        let cursor = redactor.engine().map(super::engine::Engine::cursor_whole);
         Self { redactor, cursor, text: String::new(), sent: 0 }
     }
 

@@ -27,6 +27,12 @@ fn a_name_around_a_secret_stays() {
         ("password: hunter2", "password: [redacted:password]"),
         ("DB_PASSWORD=s3cr3t!", "DB_PASSWORD=[redacted:password]"),
         (r#"{"password":"hunter2","n":1}"#, r#"{"password":"[redacted:password]","n":1}"#),
+        (
+            "- name: DB_PASSWORD\n  value: hunter2\n- name: A\n  value: b",
+            "- name: DB_PASSWORD\n  value: [redacted:password]\n- name: A\n  value: b",
+        ),
+        (r#"<add key="Password" value="hunter2"/>"#, r#"<add key="Password" value="[redacted:password]"/>"#),
+        ("0123456789abcdef0123456789abcdef", "[redacted:api_key]"),
         ("<password>hunter2</password>", "<password>[redacted:password]</password>"),
         ("Server=db;User Id=sa;Pwd=hunter2;Database=x", "Server=db;User Id=sa;Pwd=[redacted:password];Database=x"),
     ]);
@@ -77,6 +83,10 @@ fn json_keeps_its_form() {
         (r#"{"a":["say \"password=hunter2\" twice"]}"#, r#"{"a":["say \"password=[redacted:password]\" twice"]}"#),
         (r#"{"\u0061@example.com":"\u00e9 jo@example.com \/"}"#, r#"{"[redacted:email]":"\u00e9 [redacted:email] \/"}"#),
         ("{\"token\" :\n \"\", \"max_tokens\": 5}", "{\"token\" :\n \"\", \"max_tokens\": 5}"),
+        (
+            r#"[{"name":"DB_PASSWORD","value":"hunter2"},{"name":"PORT","value":"5432"}]"#,
+            r#"[{"name":"DB_PASSWORD","value":"[redacted:password]"},{"name":"PORT","value":"5432"}]"#,
+        ),
         ("no JSON, password=hunter2", "no JSON, password=[redacted:password]"),
     ] {
         let mut counts = Counts::default();

@@ -37,6 +37,8 @@ enum Join {
     Flag,
     /// `name is value`.
     Is,
+    /// `name: NAME` and then `value: …`.
+    Apart,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,9 @@ impl Sign {
             Some(b'%') if view.goes_on(place, b"%3d")? => sign(Join::Query, place + 3),
             Some(b'>') if !spaced && !quoted && matches!(view.before(name.from), Some(b'<' | b':')) => sign(Join::Tag, place + 1),
             _ if spaced && name.prefix.starts_with(b"--") => sign(Join::Flag, place),
+            Some(b',' | b'\n' | b'\r' | b'v' | b'V') if spaced || quoted || place == name.to => {
+                apart(view, place).map(|to| to.map(|to| Self { join: Join::Apart, quoted, to }))
+            }
             Some(b'i' | b'l') if spaced => is(view, place).map(|to| to.map(|to| Self { join: Join::Is, quoted, to })),
             _ => Ok(None),
         }
@@ -87,6 +92,17 @@ fn closing_quote(view: &View<'_>, place: usize) -> Found<usize> {
         Some(b'\\') if matches!(view.at(place + 1)?, Some(b'"' | b'\'')) => place + 2,
         _ => place,
     })
+}
+
+/// Behind `value:` or `value=`, where that is what follows, as in lists of variables and of settings.
+fn apart(view: &View<'_>, place: usize) -> Found<Option<usize>> {
+    let word = view.run(place, BLANKS, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b'"' | b'\''))?;
+    if !view.goes_on(word, b"value")? {
+        return Ok(None);
+    }
+    let close = closing_quote(view, word + 5)?;
+    let sign = view.run(close, 2, blank)?;
+    Ok(matches!(view.at(sign)?, Some(b':' | b'=')).then_some(sign + 1))
 }
 
 /// Behind ` is ` or ` lautet `, and a colon.
@@ -181,7 +197,7 @@ fn is_secret(view: &View<'_>, name: &Name<'_>, sign: &Sign, value: &Value<'_>) -
                 && (password || is_token_like(value.text))
                 && (is_no_word(value.text) || !goes_on_as_sentence(view, value)?)
         }
-        Join::Colon => behind_colon(view, password, value)?,
+        Join::Colon | Join::Apart => behind_colon(view, password, value)?,
         Join::Equals => behind_equals(view, name, password, value)?,
     })
 }
