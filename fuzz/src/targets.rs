@@ -1,6 +1,7 @@
 //! What must hold whatever comes: nothing panics, what goes on is JSON, its size is bounded, and where the network cuts a stream makes no
 //! difference. One function a target, each of any bytes; `seeds/TARGET` holds inputs to begin with, and every input that was ever a finding.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -8,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, json};
 use toolgate_config::Config;
 use toolgate_config::check::{Source, read};
+use toolgate_config::redaction::{Pattern, Personal, Rules};
 use toolgate_gateway::provider::{self, Decoder, Endpoint, Stamp};
 use toolgate_gateway::targets::{Target, Targets};
 use toolgate_gateway::wire::chunk::Outfit;
@@ -15,13 +17,14 @@ use toolgate_gateway::wire::form::{Form, Piece};
 use toolgate_gateway::wire::pass;
 use toolgate_gateway::wire::sse::{self, Event};
 use toolgate_gateway::wire::{CallParts, Chunk, Reply, Request, Round, Splice};
+use toolgate_policies::redact::{Counts, Redactor, Window};
 use toolgate_tools::net::Segments;
 
 /// A target's name, and what it does with an input.
 pub type Named = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Named; 13] = [
+pub const ALL: [Named; 14] = [
     ("sse", sse),
     ("request", request),
     ("form", form),
@@ -35,6 +38,7 @@ pub const ALL: [Named; 13] = [
     ("encode_gemini", encode_gemini),
     ("encode_ollama", encode_ollama),
     ("encode_mistral", encode_mistral),
+    ("redactor", redactor),
 ];
 
 /// What is done to a stream of any kind, of which these bytes are the whole.
@@ -272,6 +276,40 @@ static TARGETS: LazyLock<Vec<(String, Arc<Target>)>> = LazyLock::new(|| {
     let names = ["openai", "anthropic", "gemini", "ollama", "mistral", "groq", "openrouter", "openai_compatible"];
     let target = |name: &str| CONFIG.model(name).map(|model| Arc::clone(Targets::of(&CONFIG, &model).current()));
     names.into_iter().filter_map(|name| Some((name.to_owned(), target(name)?))).collect()
+});
+
+/// Redaction: twice is once, a stream is what its whole is and keeps little, JSON stays JSON, and a text that loses nothing is not copied.
+pub fn redactor(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let redactor = &*REDACTOR;
+    let mut counts = Counts::default();
+    let once = redactor.text(text, &mut counts);
+    assert_eq!(matches!(once, Cow::Borrowed(_)), counts.is_empty());
+    let twice = redactor.text(&once, &mut counts);
+    assert!(matches!(twice, Cow::Borrowed(_)), "{once:?} becomes {twice:?}");
+    let (mut window, mut streamed) = (Window::new(redactor.clone()), String::new());
+    let mut characters = text.char_indices().map(|(at, _)| at).skip(1).chain([text.len()]);
+    let mut from = 0;
+    for piece in cut(data) {
+        let Some(to) = characters.nth(piece.len() - 1) else { break };
+        streamed.push_str(&window.push(&text[from..to], &mut counts));
+        assert!(window.held() <= 128, "{} wait", window.held());
+        from = to;
+    }
+    streamed.push_str(&window.push(&text[from..], &mut counts));
+    streamed.push_str(&window.finish(&mut counts));
+    assert_eq!(streamed, once);
+    let once = redactor.json(text, &mut counts);
+    assert!(!is_json(data) || is_json(once.as_bytes()), "{once}");
+    let twice = redactor.json(&once, &mut counts);
+    assert!(matches!(twice, Cow::Borrowed(_)), "{once:?} becomes {twice:?}");
+}
+
+/// Everything is taken out, and what two patterns match.
+static REDACTOR: LazyLock<Arc<Redactor>> = LazyLock::new(|| {
+    let pattern = |name: &str, regex: &str| Pattern { name: name.into(), regex: regex.into() };
+    let patterns = Arc::from([pattern("ticket", "TCK-[0-9]{6}"), pattern("canary", "SECRET-CANARY-[0-9]+")]);
+    Arc::new(Redactor::new(&Rules { secrets: true, personal: Personal::ALL.into_iter().collect(), patterns }))
 });
 
 fn target(kind: &str) -> &'static Arc<Target> {

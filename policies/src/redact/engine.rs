@@ -33,6 +33,8 @@ pub(super) struct Engine {
     pub(super) sought: Sought,
     /// Beginnings that must not leave before it is known what they become.
     beginnings: Vec<&'static [u8]>,
+    /// The length of the longest of them, less one.
+    longest_beginning: usize,
 }
 
 /// How far the pass has come.
@@ -129,12 +131,16 @@ impl Engine {
             .prefilter(false)
             .build(table.iter().map(|(literal, _)| *literal))
             .ok()?;
+        let own_beginning = |(literal, trigger): &(&'static [u8], Trigger)| trigger.masks_itself().then_some(*literal);
+        let mut beginnings: Vec<_> = table.iter().filter_map(own_beginning).collect();
+        beginnings.sort_unstable();
         let patterns: Vec<_> = rules.patterns.iter().map(compiled).collect::<Option<_>>()?;
         let own = patterns.iter().map(|(kind, _)| kind.clone());
         Some(Self {
             start: automaton.start_state(Anchored::No).ok()?,
             automaton,
-            beginnings: table.iter().filter(|(_, trigger)| trigger.masks_itself()).map(|(literal, _)| *literal).collect(),
+            longest_beginning: beginnings.iter().map(|literal| literal.len() - 1).max().unwrap_or_default(),
+            beginnings,
             triggers: table.into_iter().map(|(_, trigger)| trigger).collect(),
             begins: begins(&patterns),
             known: Known { sought, kinds: Kind::BUILT_IN.iter().cloned().chain(own).collect(), patterns },
@@ -169,10 +175,12 @@ impl Engine {
     /// Goes on to the next mask, or as far as the text has come.
     pub(super) fn step(&self, text: &[u8], last: bool, cursor: &mut Cursor) -> Step {
         loop {
-            if let Some(step) = Self::swallow(&View::new(text, cursor.floor, last, &self.known).about(cursor.about), cursor) {
+            if !matches!(cursor.tail, Tail::Over)
+                && let Some(step) = Self::swallow(&self.view(text, last, cursor), cursor)
+            {
                 return step;
             }
-            let view = View::new(text, cursor.floor, last, &self.known).about(cursor.about);
+            let view = self.view(text, last, cursor);
             let verdict = match self.asked(text, cursor) {
                 Asked::Nothing if last => return Step::Hold(text.len()),
                 Asked::Nothing => return Step::Hold(trigger::held(self, &view, text.len())),
@@ -195,6 +203,10 @@ impl Engine {
                 }
             }
         }
+    }
+
+    fn view<'t>(&'t self, text: &'t [u8], last: bool, cursor: &Cursor) -> View<'t> {
+        View::new(text, cursor.floor, last, &self.known).about(cursor.about)
     }
 
     /// Swallows the rest of the last mask: what is to be said of that, if there is something.
@@ -276,6 +288,12 @@ impl Engine {
         for (offset, &byte) in text.get(cursor.at..).unwrap_or_default().iter().enumerate() {
             state = self.automaton.next_state(Anchored::No, state, byte);
             if self.automaton.is_special(state) && self.automaton.is_match(state) {
+                // Most digits follow others, and then nothing begins with them.
+                let inner =
+                    byte.is_ascii_digit() && offset > 0 && text.get(cursor.at + offset - 1).is_some_and(u8::is_ascii_digit);
+                if inner && self.automaton.match_len(state) == 1 && self.sought.has_digits() {
+                    continue;
+                }
                 (cursor.state, cursor.at, cursor.asked) = (state, cursor.at + offset + 1, Some(0));
                 return;
             }
@@ -342,9 +360,16 @@ impl Engine {
         if cut && trigger::held(self, &view, inner.at) < end { Err(More) } else { Ok(None) }
     }
 
-    /// Beginnings that must not leave before it is known what they become.
-    pub(super) fn beginnings(&self) -> &[&'static [u8]] {
-        &self.beginnings
+    /// Beginnings with this first byte, which must not leave before it is known what they become.
+    pub(super) fn beginnings(&self, first: u8) -> &[&'static [u8]] {
+        let from = self.beginnings.partition_point(|literal| literal.first() < Some(&first));
+        let to = self.beginnings.partition_point(|literal| literal.first() <= Some(&first));
+        self.beginnings.get(from..to).unwrap_or_default()
+    }
+
+    /// The most bytes of such a beginning that are not yet all of it.
+    pub(super) fn longest_beginning(&self) -> usize {
+        self.longest_beginning
     }
 
     /// What the value of a name is, where the whole name says that it is secret.

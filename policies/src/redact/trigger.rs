@@ -92,12 +92,33 @@ const OTHERS: &[(&str, Trigger)] = &[
 impl Trigger {
     /// Asks what is to be masked here. The literal stands from `start` to `end`.
     pub(super) fn ask(self, view: &View<'_>, start: usize, end: usize) -> Verdict {
+        if self.is_out_of_place(view, start, end) {
+            return Verdict::No;
+        }
         let hold = self.hold(view, start, end);
         match self.find(&view.up_to(hold + LOOK), start, end) {
             Ok(Some(Found::Hit(hit))) => Verdict::Hit(hit),
             Ok(Some(Found::Mask(to))) => Verdict::Skip(to),
             Ok(None) => Verdict::No,
             Err(More) => Verdict::Wait(hold),
+        }
+    }
+
+    /// What can be said at a glance, of triggers that are in every line.
+    fn is_out_of_place(self, view: &View<'_>, start: usize, end: usize) -> bool {
+        let next = view.slice(end, end + 1).first();
+        match self {
+            Self::Digit => view.before(start).is_some_and(|byte| byte.is_ascii_digit() || byte == b'_'),
+            Self::Colon => next.is_some_and(|&byte| !hex(byte) && byte != b':'),
+            Self::Plus | Self::Bracket => next.is_some_and(|&byte| !digit(byte) && byte != b'('),
+            Self::Dot => {
+                next.is_some_and(|&byte| !token(byte))
+                    || view.slice(end, end + 7).last().is_some_and(|&byte| byte != b'.' && view.len() >= end + 7)
+            }
+            Self::Field(_) => {
+                view.before(start).is_some_and(|byte| byte.is_ascii_lowercase()) && next.is_some_and(u8::is_ascii_lowercase)
+            }
+            _ => false,
         }
     }
 
@@ -112,7 +133,10 @@ impl Trigger {
             Self::Mailchimp => start.saturating_sub(shapes::MAILCHIMP),
             Self::Network => dsn::begins(view, start),
             Self::Dot => bot::begins(view, start),
-            Self::Digit => iban::begins(view, start).unwrap_or(start),
+            Self::Digit if view.before(start).is_some_and(|byte| byte.is_ascii_alphabetic()) => {
+                iban::begins(view, start).unwrap_or(start)
+            }
+            Self::Digit => start,
             Self::Colon => ip::may_begin(view, start),
             Self::At => email::begins(view, start),
         }
@@ -221,12 +245,12 @@ fn may_still(view: &View<'_>, place: usize, further: usize, class: Class, end: C
 
 /// Where the longest beginning of a literal begins that ends at a place.
 fn beginning(engine: &Engine, view: &View<'_>, place: usize) -> usize {
-    let longest = engine.beginnings().iter().map(|literal| literal.len() - 1).max().unwrap_or_default();
-    let left = view.left(place, longest);
+    let left = view.left(place, engine.longest_beginning());
     let may = |from: &usize| {
         let text = view.slice(*from, place);
-        let apart = view.word_begins(*from) || !text.first().is_some_and(u8::is_ascii_alphanumeric);
-        apart && engine.beginnings().iter().any(|literal| literal.len() > text.len() && literal.starts_with(text))
+        let Some(&first) = text.first() else { return false };
+        let apart = view.word_begins(*from) || !first.is_ascii_alphanumeric();
+        apart && engine.beginnings(first).iter().any(|literal| literal.len() > text.len() && literal.starts_with(text))
     };
     (place - left.len()..place).find(may).unwrap_or(place)
 }

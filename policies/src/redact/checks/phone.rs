@@ -50,41 +50,45 @@ pub(in crate::redact) fn international(view: &View<'_>, start: usize, end: usize
 
 /// A number in a national form, or behind `00`, whose first digit or bracket stands at `start`.
 pub(in crate::redact) fn national(view: &View<'_>, start: usize) -> Found<Option<Hit>> {
-    if view.before(start).is_some_and(|byte| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'_' | b'.' | b',' | b'$' | b'#' | b'=' | b':' | b'/' | b'+' | b'%' | b'@' | b'&' | b'\\')
-    }) && !is_told(view, start)
-    {
-        return Ok(None);
-    }
-    if view.before(start) == Some(b'+') {
-        return Ok(None);
-    }
     // In the midst of a longer row nothing begins.
-    if matches!(view.left(start, 2), [digit, b' ' | b'-'] if digit.is_ascii_digit()) {
+    if view.before(start) == Some(b'+') || matches!(view.left(start, 2), [digit, b' ' | b'-'] if digit.is_ascii_digit()) {
         return Ok(None);
     }
-    // A single digit that is followed by nothing else is most digits.
-    let first = view.at(start)?;
-    let bracket = first == Some(b'(');
-    let run = view.run(start + usize::from(bracket), LONGEST + 1, digit)?;
-    let length = run - start - usize::from(bracket);
-    if length == 0
-        || length > LONGEST
-        || (bracket && view.at(run)? != Some(b')'))
-        || (first != Some(b'0') && !bracket && length < 7 && !matches!(view.at(run)?, Some(b' ' | b'-' | b'.' | b'/' | b')')))
-    {
+    if !is_long(view, start)? {
         return Ok(None);
     }
     let number = Written::read(view, start)?;
-    if !number.ends || number.count < 7 {
+    if !number.ends || number.count < LEAST {
         return Ok(None);
     }
-    let is = number.is_north_american()
-        || number.has_trunk()
-        || number.is_behind_zeros()
-        || (is_told(view, start) && number.may_be() && number.count >= 7);
+    let by_form = !part_of_another(view, start) && (number.is_north_american() || number.has_trunk() || number.is_behind_zeros());
+    let is = by_form || (number.may_be() && is_told(view, start));
     Ok(is.then(|| Hit::new(start, number.end, Kind::Phone)))
+}
+
+/// The fewest digits of a number.
+const LEAST: usize = 7;
+
+/// Whether what begins here can have enough digits: most numbers in texts have not, and this is asked of all of them.
+fn is_long(view: &View<'_>, start: usize) -> Found<bool> {
+    let bracket = usize::from(view.at(start)? == Some(b'('));
+    let end = view.run(start + bracket, LONGEST + 1, digit)?;
+    let length = end - start - bracket;
+    if length == 0 || length > LONGEST || (bracket == 1 && view.at(end)? != Some(b')')) {
+        return Ok(false);
+    }
+    let goes_on = matches!(view.at(end)?, Some(b' ' | b'-' | b'.' | b'/' | b')' | b'('));
+    Ok(length >= LEAST
+        || (goes_on && view.at(end + 1)?.is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b'(' | b'-' | b'/'))))
+}
+
+/// Whether what stands before makes it a part of something else, unless a word says that it is a telephone number.
+fn part_of_another(view: &View<'_>, start: usize) -> bool {
+    let joins = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'.' | b',' | b'$' | b'#' | b'=' | b':' | b'/' | b'%' | b'@' | b'&' | b'\\')
+    };
+    view.before(start).is_some_and(joins)
 }
 
 /// A row of digits with what stands between them.
