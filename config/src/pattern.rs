@@ -10,6 +10,7 @@ use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::start;
 use regex_automata::util::syntax;
 use regex_syntax::ast;
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// A match that is not there after so many bytes is none.
@@ -20,10 +21,25 @@ const LARGEST: usize = 1 << 19;
 
 /// Where an automaton is in a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State(u32);
+pub enum State {
+    /// A state of a table.
+    Number(u32),
+    /// Which texts of a list go on so, from the first to before the last, how much of them was read, and whether one of them was read whole
+    /// before the last byte.
+    Among(u32, u32, u32, bool),
+}
 
 /// A pattern, which is asked whether a match begins at a place. Each byte costs one step, whatever the pattern is.
-pub struct Automaton {
+#[derive(Debug)]
+pub enum Automaton {
+    /// Of any form.
+    Table(Table),
+    /// Nothing but texts, of which there may be many and long ones.
+    Texts(Texts),
+}
+
+/// The states of a pattern, and where each byte leads from each.
+pub struct Table {
     /// The kind of each byte.
     kinds: [u8; 256],
     /// How many kinds there are, the end of the text included, which is the last.
@@ -33,16 +49,117 @@ pub struct Automaton {
     dead: Vec<bool>,
     /// By the byte before; the last: at the start of the text.
     starts: Vec<u32>,
-    begins: [bool; 256],
 }
 
 impl Automaton {
-    /// Compiles a pattern. `\b` looks at ASCII alone; all else is as the `regex` crate has it.
+    /// The pattern.
     ///
     /// # Errors
     /// What is wrong with it, for the operator.
     pub fn new(regex: &str) -> Result<Self, String> {
         let hir = syntax::parse(regex).map_err(|error| wrong(&error))?;
+        match Texts::of(&hir) {
+            Some(texts) => Ok(Self::Texts(texts)),
+            None => Table::new(&hir).map(Self::Table),
+        }
+    }
+
+    /// The state before a match, by the byte before it; `None`: the text starts here.
+    pub fn start(&self, before: Option<u8>) -> State {
+        match self {
+            Self::Table(table) => table.start(before),
+            Self::Texts(texts) => texts.start(),
+        }
+    }
+
+    /// The state after a byte.
+    pub fn next(&self, state: State, byte: u8) -> State {
+        match (self, state) {
+            (Self::Table(table), State::Number(number)) => table.next(number, byte),
+            (Self::Texts(texts), State::Among(from, to, depth, _)) => texts.next((from, to), depth, Some(byte)),
+            (_, state) => state,
+        }
+    }
+
+    /// The state after the end of the text.
+    pub fn end(&self, state: State) -> State {
+        match (self, state) {
+            (Self::Table(table), State::Number(number)) => table.end(number),
+            (Self::Texts(texts), State::Among(from, to, depth, _)) => texts.next((from, to), depth, None),
+            (_, state) => state,
+        }
+    }
+
+    /// Whether a match has ended before what was read last.
+    pub fn is_match(&self, state: State) -> bool {
+        match (self, state) {
+            (Self::Table(table), State::Number(number)) => table.matches[number as usize],
+            (_, State::Among(.., whole)) => whole,
+            (Self::Texts(_), State::Number(_)) => false,
+        }
+    }
+
+    /// Whether there is no match to come.
+    pub fn is_dead(&self, state: State) -> bool {
+        match (self, state) {
+            (Self::Table(table), State::Number(number)) => table.dead[number as usize],
+            (_, State::Among(from, to, ..)) => from >= to,
+            (Self::Texts(_), State::Number(_)) => true,
+        }
+    }
+}
+
+/// Texts in their order: those that go on alike stand together.
+#[derive(Debug)]
+pub struct Texts(Vec<Vec<u8>>);
+
+/// Shorter texts are compiled as any pattern is.
+const SHORTEST_TEXT: usize = 8;
+/// So much of a text is as good as all of it.
+const LONG_ENOUGH: u32 = 96;
+
+impl Texts {
+    /// The texts that a pattern matches, if it matches nothing else.
+    fn of(hir: &Hir) -> Option<Self> {
+        let mut extractor = Extractor::new();
+        extractor.limit_total(1 << 16).limit_literal_len(1 << 16);
+        let all = extractor.extract(hir);
+        if !all.is_exact() || hir.properties().look_set().len() > 0 {
+            return None;
+        }
+        let mut texts: Vec<Vec<u8>> = all.literals()?.iter().map(|text| text.as_bytes().to_vec()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        (!texts.is_empty() && texts.iter().all(|text| text.len() >= SHORTEST_TEXT)).then_some(Self(texts))
+    }
+
+    fn start(&self) -> State {
+        State::Among(0, u32::try_from(self.0.len()).unwrap_or(u32::MAX), 0, false)
+    }
+
+    fn next(&self, (from, to): (u32, u32), depth: u32, byte: Option<u8>) -> State {
+        let (from, to) = (from as usize, to as usize);
+        let among = self.0.get(from..to).unwrap_or_default();
+        // Where one is the beginning of others it is the first of them.
+        let whole = among.first().is_some_and(|text| text.len() == depth as usize || depth >= LONG_ENOUGH);
+        let at = |text: &Vec<u8>| text.get(depth as usize).copied();
+        let (first, end) = match byte {
+            Some(byte) => {
+                (among.partition_point(|text| at(text) < Some(byte)), among.partition_point(|text| at(text) <= Some(byte)))
+            }
+            None => (0, 0),
+        };
+        let place = |offset: usize| u32::try_from(from + offset).unwrap_or(u32::MAX);
+        State::Among(place(first), place(end), depth + 1, whole)
+    }
+}
+
+impl Table {
+    /// Compiles a pattern. `\b` looks at ASCII alone; all else is as the `regex` crate has it.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the operator.
+    fn new(hir: &Hir) -> Result<Self, String> {
         let least = hir.properties().minimum_len();
         if least == Some(0) {
             return Err("it matches nothing at all, which is everywhere".to_owned());
@@ -51,50 +168,32 @@ impl Automaton {
             return Err(format!("it matches no text, or none of at most {LONGEST_WAIT} bytes"));
         }
         let config = thompson::Config::new().nfa_size_limit(Some(LARGEST));
-        let nfa = NFA::compiler().configure(config).build_from_hir(&with_ascii_words(&hir)).map_err(|_| too_large())?;
+        let nfa = NFA::compiler().configure(config).build_from_hir(&with_ascii_words(hir)).map_err(|_| too_large())?;
         let config = DFA::config().skip_cache_capacity_check(true).cache_capacity(256 * LARGEST);
         let lazy = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| too_large())?;
-        Build::new(&lazy).automaton().ok_or_else(too_large)
+        Build::new(&lazy).table().ok_or_else(too_large)
     }
 
-    /// The state before a match, by the byte before it; `None`: the text starts here.
-    pub fn start(&self, before: Option<u8>) -> State {
-        State(self.starts[before.map_or(256, usize::from)])
+    fn start(&self, before: Option<u8>) -> State {
+        State::Number(self.starts[before.map_or(256, usize::from)])
     }
 
-    /// The state after a byte.
-    pub fn next(&self, state: State, byte: u8) -> State {
+    fn next(&self, state: u32, byte: u8) -> State {
         self.after(state, usize::from(self.kinds[usize::from(byte)]))
     }
 
-    /// The state after the end of the text.
-    pub fn end(&self, state: State) -> State {
+    fn end(&self, state: u32) -> State {
         self.after(state, self.width - 1)
     }
 
-    /// Whether a match has ended before what was read last.
-    pub fn is_match(&self, state: State) -> bool {
-        self.matches[state.0 as usize]
-    }
-
-    /// Whether there is no match to come.
-    pub fn is_dead(&self, state: State) -> bool {
-        self.dead[state.0 as usize]
-    }
-
-    /// Whether a match may begin with this byte.
-    pub fn may_begin(&self, byte: u8) -> bool {
-        self.begins[usize::from(byte)]
-    }
-
-    fn after(&self, state: State, kind: usize) -> State {
-        State(self.moves[state.0 as usize * self.width + kind])
+    fn after(&self, state: u32, kind: usize) -> State {
+        State::Number(self.moves[state as usize * self.width + kind])
     }
 }
 
-impl fmt::Debug for Automaton {
+impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Automaton").field("states", &self.matches.len()).finish_non_exhaustive()
+        f.debug_struct("Table").field("states", &self.matches.len()).finish_non_exhaustive()
     }
 }
 
@@ -112,7 +211,7 @@ impl<'a> Build<'a> {
     }
 
     /// `None`: it is too large.
-    fn automaton(mut self) -> Option<Automaton> {
+    fn table(mut self) -> Option<Table> {
         let classes = self.lazy.byte_classes();
         let width = classes.alphabet_len();
         let mut kinds = [0; 256];
@@ -137,12 +236,7 @@ impl<'a> Build<'a> {
         }
         let dead: Vec<bool> = self.found.iter().map(|state| state.is_dead() || state.is_quit()).collect();
         let matches = self.found.iter().map(|state| state.is_match()).collect();
-        let alive = |byte: u8| {
-            let kind = usize::from(kinds[usize::from(byte)]);
-            starts.iter().any(|&start| !dead[moves[start as usize * width + kind] as usize])
-        };
-        let begins = std::array::from_fn(|byte| u8::try_from(byte).is_ok_and(alive));
-        Some(Automaton { kinds, width, begins, moves, matches, dead, starts })
+        Some(Table { kinds, width, moves, matches, dead, starts })
     }
 
     fn start(&mut self, before: Option<u8>) -> Option<u32> {
@@ -195,5 +289,53 @@ fn with_ascii_words(hir: &Hir) -> Hir {
         HirKind::Concat(parts) => Hir::concat(parts.iter().map(with_ascii_words).collect()),
         HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(with_ascii_words).collect()),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+    }
+}
+
+/// Pairs of bytes, for what must be known of a text at a glance.
+pub struct Pairs(Box<[u64; 1024]>);
+
+impl Pairs {
+    /// The pairs that a match of one of these begins with.
+    pub fn of<'a>(patterns: impl IntoIterator<Item = &'a Automaton>) -> Self {
+        let mut pairs = Self(Box::new([0; 1024]));
+        let befores = (0..=u8::MAX).map(Some).chain([None]);
+        for pattern in patterns {
+            let mut starts: Vec<State> = befores.clone().map(|before| pattern.start(before)).collect();
+            starts.dedup();
+            for first in 0..=u8::MAX {
+                let mut states: Vec<State> =
+                    starts.iter().map(|start| pattern.next(*start, first)).filter(|state| !pattern.is_dead(*state)).collect();
+                states.dedup();
+                for second in (0..=u8::MAX).filter(|_| !states.is_empty()) {
+                    let may = states
+                        .iter()
+                        .map(|state| pattern.next(*state, second))
+                        .any(|state| !pattern.is_dead(state) || pattern.is_match(state));
+                    if may {
+                        pairs.add(first, second);
+                    }
+                }
+            }
+        }
+        pairs
+    }
+
+    /// One more.
+    pub fn add(&mut self, first: u8, second: u8) {
+        let at = usize::from(first) << 8 | usize::from(second);
+        self.0[at >> 6] |= 1 << (at & 63);
+    }
+
+    /// Whether it is one of them.
+    pub fn has(&self, first: u8, second: u8) -> bool {
+        let at = usize::from(first) << 8 | usize::from(second);
+        self.0[at >> 6] >> (at & 63) & 1 == 1
+    }
+}
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pairs")
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::dfa::{Builder, DFA};
 use aho_corasick::{Anchored, MatchKind};
-use toolgate_config::pattern::Automaton;
+use toolgate_config::pattern::{Automaton, Pairs};
 use toolgate_config::redaction::{Pattern, Rules};
 
 use super::hit::{Hit, Tail};
@@ -27,8 +27,8 @@ pub(super) struct Engine {
     triggers: Vec<Trigger>,
     /// The words of masks, and the patterns.
     known: Known,
-    /// Bytes that a pattern's match may begin with, and that with which a mask does; none where there are no patterns.
-    begins: Option<Box<[bool; 256]>>,
+    /// Pairs of bytes that a pattern's match may begin with, and that with which a mask does; none where there are no patterns.
+    begins: Option<Pairs>,
     /// What is looked for.
     pub(super) sought: Sought,
     /// Beginnings that must not leave before it is known what they become.
@@ -116,9 +116,13 @@ fn compiled(pattern: &Pattern) -> Option<(Kind, Automaton)> {
     Some((Kind::Pattern(pattern.name.clone()), Automaton::new(&pattern.regex).ok()?))
 }
 
-fn begins(patterns: &[(Kind, Automaton)]) -> Option<Box<[bool; 256]>> {
-    let may = |byte: u8| patterns.iter().any(|(_, pattern)| pattern.may_begin(byte)) || MASK.first() == Some(&byte);
-    (!patterns.is_empty()).then(|| Box::new(std::array::from_fn(|byte| u8::try_from(byte).is_ok_and(may))))
+/// The pairs of bytes that a match may begin with, and with which a mask does.
+fn begins(patterns: &[(Kind, Automaton)]) -> Option<Pairs> {
+    let mut pairs = Pairs::of(patterns.iter().map(|(_, pattern)| pattern));
+    if let [first, second, ..] = MASK {
+        pairs.add(*first, *second);
+    }
+    (!patterns.is_empty()).then_some(pairs)
 }
 
 impl Engine {
@@ -302,11 +306,12 @@ impl Engine {
     }
 
     /// The same, and no further than to where a pattern's match may begin: whether it is there.
-    fn read_up_to(&self, begins: &[bool; 256], text: &[u8], cursor: &mut Cursor) -> bool {
+    fn read_up_to(&self, begins: &Pairs, text: &[u8], cursor: &mut Cursor) -> bool {
         cursor.asked = None;
         let text = cursor.up_to_planned(text);
         while let Some(&byte) = text.get(cursor.at) {
-            if begins[usize::from(byte)] && cursor.tried <= cursor.at {
+            let may = text.get(cursor.at + 1).is_none_or(|&next| begins.has(byte, next));
+            if may && cursor.tried <= cursor.at {
                 return true;
             }
             cursor.state = self.automaton.next_state(Anchored::No, cursor.state, byte);

@@ -136,3 +136,18 @@ fn patterns_of_the_operator() {
     let long = format!("SECRET-CANARY-{} end", "7".repeat(1000));
     assert_eq!(redacted(&redactor(), &long), "[redacted:canary] end");
 }
+
+#[test]
+fn many_long_texts_are_one_pattern() {
+    let texts: Vec<String> =
+        (0..200).map(|at| format!("known-{at:03}-{}", format!("{:x}", at * 7919 + 11).repeat(4 + at))).collect();
+    let pattern = Pattern { name: "own".into(), regex: format!("(?:{})", texts.join("|")).into() };
+    let rules = Rules { patterns: Arc::from([pattern]), secrets: false, personal: [].into() };
+    let redactor = Arc::new(Redactor::new(&rules));
+    for text in &texts {
+        let text = format!("see {text}, and known-1 too");
+        assert_eq!(redacted(&redactor, &text), "see [redacted:own], and known-1 too");
+        let single: Vec<String> = text.chars().map(String::from).collect();
+        assert_eq!(streamed(&redactor, single.iter().map(String::as_str)).0, "see [redacted:own], and known-1 too");
+    }
+}
