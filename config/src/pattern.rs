@@ -33,7 +33,7 @@ pub enum State {
 #[derive(Debug)]
 pub enum Automaton {
     /// Of any form.
-    Table(Table),
+    Table(Box<Table>),
     /// Nothing but texts, of which there may be many and long ones.
     Texts(Texts),
 }
@@ -60,7 +60,7 @@ impl Automaton {
         let hir = syntax::parse(regex).map_err(|error| wrong(&error))?;
         match Texts::of(&hir) {
             Some(texts) => Ok(Self::Texts(texts)),
-            None => Table::new(&hir).map(Self::Table),
+            None => Table::new(&hir).map(|table| Self::Table(Box::new(table))),
         }
     }
 
@@ -124,7 +124,7 @@ impl Texts {
         let mut extractor = Extractor::new();
         extractor.limit_total(1 << 16).limit_literal_len(1 << 16);
         let all = extractor.extract(hir);
-        if !all.is_exact() || hir.properties().look_set().len() > 0 {
+        if !all.is_exact() || !hir.properties().look_set().is_empty() {
             return None;
         }
         let mut texts: Vec<Vec<u8>> = all.literals()?.iter().map(|text| text.as_bytes().to_vec()).collect();
