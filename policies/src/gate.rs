@@ -11,7 +11,7 @@ use toolgate_config::model::Model;
 use toolgate_config::names::ProviderName;
 use toolgate_config::secret::Secret;
 use toolgate_config::server::{Auth, Enforcement};
-use toolgate_config::tool::{Definition, Tool};
+use toolgate_config::tool::{Definition, Source, Tool};
 
 use crate::counters::Hold;
 use crate::egress::{EgressRefusal, Permit};
@@ -204,7 +204,7 @@ pub fn judge(config: &Config, run: &RunFacts, tool: &Tool) -> Verdict {
     let caller = &run.caller;
     let returns = Mark { class: tool.data_class, personal: tool.personal };
     let zone_broken = !zone::permits(zone::of_run(config, &run.providers), returns);
-    let observe = config.enforcement == Enforcement::Observe;
+    let observe = may_observe(config, tool);
     let rules = [
         (R::ToolDisabled, !tool.enabled),
         (R::GroupDisabled, !tool.group.enabled),
@@ -223,6 +223,11 @@ pub fn judge(config: &Config, run: &RunFacts, tool: &Tool) -> Verdict {
         None if zone_broken => Verdict::Observed(R::TrustZone),
         None => Verdict::Allow,
     }
+}
+
+/// Whether the zone rule only observes this tool. What somebody else's server offers is never let past it.
+fn may_observe(config: &Config, tool: &Tool) -> bool {
+    config.enforcement == Enforcement::Observe && tool.source != Source::Mcp
 }
 
 /// A tool and what the gate says of it.
@@ -313,11 +318,11 @@ pub enum Judgement<T> {
     Withheld(T),
 }
 
-/// May the run read this result? Raises the run's mark if it may.
-pub fn clear_result<T: HasMark>(config: &Config, run: &mut RunFacts, result: T) -> Judgement<T> {
+/// May the run read this result of the tool of this name? Raises the run's mark if it may.
+pub fn clear_result<T: HasMark>(config: &Config, run: &mut RunFacts, tool: &str, result: T) -> Judgement<T> {
     let mark = result.mark();
     let permitted = zone::permits(zone::of_run(config, &run.providers), mark);
-    if !permitted && config.enforcement == Enforcement::Enforce {
+    if !permitted && !config.tools.find(tool).is_some_and(|tool| may_observe(config, tool)) {
         return Judgement::Withheld(result);
     }
     run.mark = run.mark.raised(mark);

@@ -164,7 +164,7 @@ impl Running<'_> {
         entry.data_class = executed.then_some(output.mark.class);
         entry.redactions = output.redactions.clone();
         entry.redactions.merge(&output.kept_back);
-        match gate::clear_result(&self.gateway.config(), facts, output) {
+        match gate::clear_result(&self.gateway.config(), facts, &entry.tool, output) {
             Judgement::Passed(cleared) => {
                 let shown = |media: &Media| self.targets.iter().all(|target| provider::takes_in_results(&target.provider, media));
                 Learned::returned(cleared.into_inner(), shown)

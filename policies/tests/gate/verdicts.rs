@@ -1,10 +1,13 @@
 //! What a run may have, what it may read, and where it may go.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolgate_config::Config;
 use toolgate_config::class::DataClass;
-use toolgate_config::names::{ModelName, ProviderName};
+use toolgate_config::names::{ModelName, ProviderName, ToolName};
+use toolgate_config::schema::Schema;
+use toolgate_config::tool::{Definition, McpWork, Source, Tool, Work};
 use toolgate_policies::counters::Hold;
 use toolgate_policies::counters::memory::Memory;
 use toolgate_policies::facts::{Caller, Requested, RunFacts};
@@ -135,6 +138,7 @@ fn reasons_are_in_the_order_of_their_list() {
         "trust_zone",
         "flow",
         "requires_approval",
+        "definition_changed",
     ];
     assert_eq!(words, expected);
 }
@@ -199,8 +203,75 @@ fn observing_lets_the_zone_pass_and_nothing_else() {
     assert_eq!(verdict(&config, &flown), Verdict::Deny(Reason::Flow));
     assert!(gate::clear_model(&config, &flown, &ProviderName::new("far"), &nothing_held(), ()).is_ok());
     let mut facts = facts;
-    assert!(matches!(gate::clear_result(&config, &mut facts, Read(mark(DataClass::Secret, true))), Judgement::Passed(_)));
+    assert!(matches!(gate::clear_result(&config, &mut facts, "t", Read(mark(DataClass::Secret, true))), Judgement::Passed(_)));
     assert_eq!(facts.mark, mark(DataClass::Secret, true));
+}
+
+/// The tool `s__find` of the first server of a file.
+fn found(config: &Config, definition: Definition) -> Tool {
+    let server = &config.mcp_servers[0];
+    Tool {
+        name: ToolName::new("s__find"),
+        group: Arc::clone(&server.group),
+        description: String::new(),
+        parameters: Schema::compile(serde_json::json!({ "type": "object" })).unwrap(),
+        source: Source::Mcp,
+        work: Work::Mcp(McpWork { server: Arc::clone(server), tool: "find".to_owned() }),
+        effect: server.rule.effect,
+        enabled: true,
+        requires_admin: false,
+        scopes: BTreeSet::new(),
+        requires_approval: server.rule.requires_approval,
+        data_class: server.rule.data_class,
+        personal: false,
+        timeout: server.timeout,
+        max_result: 1000,
+        price: None,
+        cache: None,
+        redacted: true,
+        definition,
+    }
+}
+
+/// The mended file with a server, and a grant of its whole group.
+fn with_server(more: &str, definition: Definition) -> Config {
+    let text = format!("{more}{BROKEN}");
+    let text = MENDED.iter().fold(text, |text, (was, is, _)| text.replacen(was, is, 1));
+    let of_the_file = config(&text.replace("tools: { names: [t] }", "tools: { groups: [g] }"));
+    let found = found(&of_the_file, definition);
+    of_the_file.with_found(vec![found])
+}
+
+#[test]
+fn a_definition_that_has_changed_is_the_last_reason() {
+    let judged = |approval: bool, definition| {
+        let config = with_server(
+            &format!("mcp_servers: {{ s: {{ command: x, group: g, requires_approval: {approval} }} }}\n"),
+            definition,
+        );
+        gate::judge(&config, &run(&["near"]), config.tools.find("s__find").unwrap())
+    };
+    assert_eq!(judged(false, Definition::Pinned), Verdict::Allow);
+    assert_eq!(judged(false, Definition::Changed), Verdict::Deny(Reason::DefinitionChanged));
+    assert_eq!(judged(true, Definition::Changed), Verdict::Deny(Reason::RequiresApproval));
+}
+
+#[test]
+fn observing_lets_no_tool_of_an_mcp_server_pass() {
+    let more = "enforcement: { trust_zone: observe }\nmcp_servers: { s: { command: x, group: g, requires_approval: false } }\n";
+    let config = with_server(more, Definition::Pinned);
+    let judged = |provider: &str| {
+        let facts = run(&[provider]);
+        let names = ["t", "s__find"];
+        names.map(|name| gate::judge(&config, &facts, config.tools.find(name).unwrap()))
+    };
+    assert_eq!(judged("far"), [Verdict::Observed(Reason::TrustZone), Verdict::Deny(Reason::TrustZone)]);
+    assert_eq!(judged("near"), [Verdict::Allow, Verdict::Allow]);
+    for (tool, passes) in [("t", true), ("s__find", false), ("gone", false)] {
+        let mut facts = run(&["far"]);
+        let judgement = gate::clear_result(&config, &mut facts, tool, Read(mark(DataClass::Secret, false)));
+        assert_eq!(matches!(judgement, Judgement::Passed(_)), passes, "{tool}");
+    }
 }
 
 #[test]
@@ -242,7 +313,7 @@ fn a_result_above_the_zone_is_withheld_and_any_other_raises_the_mark() {
     for (provider, result, passes) in table {
         let before = mark(DataClass::Internal, false);
         let mut facts = RunFacts { mark: before, ..run(&[provider]) };
-        let passed = matches!(gate::clear_result(&config, &mut facts, Read(result)), Judgement::Passed(_));
+        let passed = matches!(gate::clear_result(&config, &mut facts, "t", Read(result)), Judgement::Passed(_));
         assert_eq!(passed, passes, "{provider} {result:?}");
         assert_eq!(facts.mark, if passes { before.raised(result) } else { before }, "{provider} {result:?}");
     }
