@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, mpsc};
 use toolgate_config::Config;
 use toolgate_policies::arguments::Downhill;
+use toolgate_policies::egress::Credentials;
 use toolgate_policies::known;
 use toolgate_policies::limits::Limits;
 use toolgate_policies::redact::Redactor;
@@ -66,6 +67,8 @@ pub struct InForce {
     pub answers: Arc<Redactor>,
     /// What is taken out of arguments on their way to tools that are trusted less than the run.
     pub arguments: Arc<Downhill>,
+    /// What a model may not put into a URL or a header of a tool.
+    pub credentials: Arc<Credentials>,
     /// Which configuration of this process it is: a later one has a greater number.
     pub generation: u64,
 }
@@ -83,6 +86,7 @@ impl InForce {
             tool_results: Arc::new(Redactor::new(&results)),
             answers: Arc::new(Redactor::new(&answers)),
             arguments: Arc::new(Downhill::of(results)),
+            credentials: Arc::new(Credentials::of(&config)),
             config: Arc::new(config),
             generation,
         }
@@ -98,6 +102,7 @@ impl InForce {
             tool_results: Arc::clone(&self.tool_results),
             answers: Arc::clone(&self.answers),
             arguments: Arc::clone(&self.arguments),
+            credentials: Arc::clone(&self.credentials),
             config: Arc::new(config),
             generation: self.generation,
         }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use toolgate_config::mcp::Reach;
 use toolgate_config::tool::{McpWork, Tool, Work};
 use toolgate_policies::Cleared;
-use toolgate_policies::egress::EgressRefusal;
+use toolgate_policies::egress::{Credentials, EgressRefusal};
 use toolgate_policies::facts::Caller;
 use toolgate_policies::gate::{self, AsksForTool, HasMark, ToolUse};
 use toolgate_policies::redact::{Counts, Redactor};
@@ -155,6 +155,8 @@ pub struct Redaction<'r> {
     pub result: &'r Redactor,
     /// Of its arguments, where they go to somebody who is trusted less than the run.
     pub arguments: Option<&'r Redactor>,
+    /// What never leaves in a URL or a header, whoever is asked.
+    pub credentials: &'r Credentials,
 }
 
 /// Runs calls that the gate has cleared.
@@ -183,7 +185,7 @@ impl Toolbox {
         let due = not_after.into_iter().fold(start + tool.timeout, Instant::min);
         let mut output = match fitting(&tool, &call, redaction) {
             Ok(Fitting { arguments, kept_back }) => {
-                let output = self.work(&tool, &caller, &arguments, redaction.result, due).await;
+                let output = self.work(&tool, &caller, &arguments, redaction, due).await;
                 Output { kept_back, ..output }
             }
             Err(why) => invalid(&call, &why, redaction.result),
@@ -193,25 +195,32 @@ impl Toolbox {
     }
 
     /// Answers from memory, or asks.
-    async fn work(&self, tool: &Arc<Tool>, caller: &Caller, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
+    async fn work(
+        &self,
+        tool: &Arc<Tool>,
+        caller: &Caller,
+        arguments: &Arguments,
+        redaction: Redaction<'_>,
+        due: Instant,
+    ) -> Output {
         match tool.cache {
-            None => self.ask(tool, arguments, redactor, due).await,
+            None => self.ask(tool, arguments, redaction, due).await,
             Some(holds) => {
                 let ask = Ask { tool, holds, arguments, caller, due };
-                self.cache.answer(ask, || self.ask(tool, arguments, redactor, due)).await
+                self.cache.answer(ask, || self.ask(tool, arguments, redaction, due)).await
             }
         }
     }
 
     /// Asks the tool itself.
-    async fn ask(&self, tool: &Tool, arguments: &Arguments, redactor: &Redactor, due: Instant) -> Output {
+    async fn ask(&self, tool: &Tool, arguments: &Arguments, redaction: Redaction<'_>, due: Instant) -> Output {
         match &tool.work {
             Work::Http(work) => match gate::clear_egress(tool, &work.origin) {
-                Ok(permit) => http::run(&self.net, permit, tool, work, arguments, redactor, due).await,
+                Ok(permit) => http::run(&self.net, permit, tool, work, arguments, redaction, due).await,
                 Err(refusal) => Output::denied(refusal, tool),
             },
             Work::Mcp(work) => match clear_server(tool, work) {
-                Ok(()) => mcp::run(&self.hub, tool, work, arguments, redactor, due).await,
+                Ok(()) => mcp::run(&self.hub, tool, work, arguments, redaction.result, due).await,
                 Err(refusal) => Output::denied(refusal, tool),
             },
         }

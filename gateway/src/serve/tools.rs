@@ -100,7 +100,7 @@ impl Running<'_> {
             (Ok(cleared), Some(at_tool)) => {
                 at_tool.store(true, Ordering::Relaxed);
                 let arguments = in_force.arguments.between(zone, cleared.get().tool.group.trust_zone);
-                let redaction = Redaction { result: &in_force.tool_results, arguments };
+                let redaction = Redaction { result: &in_force.tool_results, arguments, credentials: &in_force.credentials };
                 let output = self.gateway.toolbox.run(cleared, redaction, Some(self.not_after)).await;
                 at_tool.store(output.reached, Ordering::Relaxed);
                 output

@@ -3,6 +3,7 @@
 //! name turns out to have. What passed carries a [`Permit`], which only this module can make.
 
 mod address;
+mod credentials;
 mod url;
 
 use std::net::Ipv4Addr;
@@ -11,6 +12,7 @@ use toolgate_config::address::{BaseUrl, HostPort, Origin};
 use toolgate_config::group::{EgressEntry, Group};
 
 pub use self::address::{Addresses, Special, judge_address};
+pub use self::credentials::Credentials;
 pub use self::url::{Target, judge_url};
 
 /// Why a tool may not reach an address; the words of `toolgate_egress_denied_total`.

@@ -13,7 +13,7 @@ use ::http::response::Parts;
 use tokio::time::{Instant, timeout_at};
 use toolgate_config::class::DataClass;
 use toolgate_config::tool::{Effect, Errors, HttpWork, Tool};
-use toolgate_policies::egress::Permit;
+use toolgate_policies::egress::{EgressRefusal, Permit};
 use toolgate_policies::redact::Redactor;
 use toolgate_policies::zone::{self, Mark};
 
@@ -23,7 +23,7 @@ use crate::arguments::Arguments;
 use crate::net::{Answer, Net, NetError, Patience, Segments};
 use crate::result::Readable;
 use crate::said::{NO_CONTENT, Said};
-use crate::toolbox::{Outcome, Output};
+use crate::toolbox::{Outcome, Output, Redaction};
 
 /// The longest that a tool may take to accept a connection, however long its answer may take.
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
@@ -38,9 +38,12 @@ pub(crate) async fn run(
     tool: &Tool,
     work: &HttpWork,
     arguments: &Arguments,
-    redactor: &Redactor,
+    redaction: Redaction<'_>,
     due: Instant,
 ) -> Output {
+    if request::leaks(work, arguments, redaction.credentials) {
+        return Output::denied(EgressRefusal::Secret, tool);
+    }
     let request = match request::build(work, arguments) {
         Ok(request) => request,
         Err(why) => {
@@ -51,7 +54,7 @@ pub(crate) async fn run(
     let late = Failure { error: NetError::IdleTimeout, head: None };
     let ended = timeout_at(due + SLACK, ask(net, permit, tool, work, request, due)).await.unwrap_or(Err(late));
     match ended {
-        Ok(answered) => answered.output(tool, work, redactor),
+        Ok(answered) => answered.output(tool, work, redaction.result),
         Err(failure) => failure.output(tool),
     }
 }

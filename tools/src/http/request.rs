@@ -8,10 +8,11 @@ use std::fmt;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::value::RawValue;
 use toolgate_config::template::{Part, Template};
 use toolgate_config::tool::{Body, HttpMethod, HttpWork, Lists};
+use toolgate_policies::egress::Credentials;
 
 use crate::arguments::{Arguments, as_text};
 use crate::net::{Segments, headers};
@@ -65,6 +66,18 @@ pub(super) fn build<'w>(work: &'w HttpWork, arguments: &Arguments) -> Result<Req
     *request.uri_mut() = target.parse().map_err(|_| Unfit::Target)?;
     *request.headers_mut() = all_headers(work, arguments)?;
     Ok(request)
+}
+
+/// Whether what a model fills into the URL or a header holds a credential: in one value, in the values of one place together, or encoded once
+/// more. What the operator wrote may hold one, and the body is where a login's tool takes it.
+pub(super) fn leaks(work: &HttpWork, arguments: &Arguments, credentials: &Credentials) -> bool {
+    let queried = work.query.iter().map(|(_, template)| template);
+    let mut templates = [&work.path].into_iter().chain(queried).chain(work.headers.iter().map(|(_, template)| template));
+    let is_one = |text: &str| credentials.are_in(text) || credentials.are_in(&percent_decode_str(text).decode_utf8_lossy());
+    templates.any(|template| {
+        let values: Vec<_> = template.parameters().filter_map(|name| text_of(arguments, name)).collect();
+        values.iter().any(|value| is_one(value)) || values.len() > 1 && is_one(&values.concat())
+    })
 }
 
 fn method(method: HttpMethod) -> Method {

@@ -14,7 +14,10 @@ use toolgate_policies::facts::{Caller, Requested, RunFacts};
 use toolgate_policies::gate::{self, ToolUse};
 use toolgate_policies::redact::Redactor;
 use toolgate_policies::zone::{self, Mark};
-use toolgate_policies::{Cleared, egress::EgressRefusal};
+use toolgate_policies::{
+    Cleared,
+    egress::{Credentials, EgressRefusal},
+};
 
 use crate::arguments::Arguments;
 use crate::net::Net;
@@ -82,7 +85,8 @@ async fn run_in(toolbox: &Toolbox, config: &Config, arguments: &str, not_after: 
     let downhill = Downhill::of(config.redaction.tool_results.clone());
     let run = zone::of_run(config, &[ProviderName::new("p")]);
     let group = config.tools.find("t").unwrap().group.trust_zone;
-    let redaction = Redaction { result: &result, arguments: downhill.between(run, group) };
+    let credentials = Credentials::of(config);
+    let redaction = Redaction { result: &result, arguments: downhill.between(run, group), credentials: &credentials };
     toolbox.run(cleared(config, arguments), redaction, not_after).await
 }
 
@@ -413,4 +417,35 @@ async fn an_object_that_came_as_a_string_reaches_the_tool_as_one() {
     assert_eq!(output.outcome, Outcome::Ok, "{}", output.text);
     let heard = server.heard().await;
     assert!(heard.ends_with(r#"{"o":{"n": 1.50},"s":"{}"}"#), "{heard}");
+}
+
+#[tokio::test]
+async fn case_46_a_credential_does_not_leave_in_a_url_or_a_header() {
+    let how = "http: { url: 'http://ADDRESS/o/{id}', query: { q: '{q}', both: '{id}{q}' }, headers: { x-note: 'n-{q}', x-api-key: SECRET-CANARY-1 } }";
+    let canary = "SECRET-CANARY-1";
+    let table = [
+        (r#"{"id":"A-1000","q":"plain"}"#.to_owned(), true),
+        (r#"{"id":"ann@example.org","q":"TCK-123456"}"#.to_owned(), true),
+        (format!(r#"{{"id":"{canary}"}}"#), false),
+        (format!(r#"{{"id":"1","q":"what is {canary}?"}}"#), false),
+        (r#"{"id":"1","q":"SECRET%2DCANARY%2D1"}"#.to_owned(), false),
+        (r#"{"id":"1","q":"SECRET\u002dCANARY-1"}"#.to_owned(), false),
+        (r#"{"id":"SECRET-CAN","q":"ARY-1"}"#.to_owned(), false),
+    ];
+    for (arguments, passes) in table {
+        let server = Server::start([vec![Hear, answer("sent")]]).await;
+        let output = call(&server, how, &arguments).await;
+        let expected = if passes {
+            (Outcome::Ok, None, "sent")
+        } else {
+            (Outcome::Refused, Some(EgressRefusal::Secret), "Error: tool \"t\" is not available.")
+        };
+        assert_eq!((output.outcome, output.egress_denied, output.text.as_str()), expected, "{arguments}");
+        assert_eq!(server.connections(), usize::from(passes), "{arguments}");
+    }
+    // In a body it is the tool's own business.
+    let mut server = Server::start([vec![Hear, answer("sent")]]).await;
+    let output = call(&server, WRITE, &format!(r#"{{"id":"{canary}"}}"#)).await;
+    assert_eq!(output.outcome, Outcome::Ok);
+    assert!(server.heard().await.contains(canary));
 }
