@@ -1,10 +1,12 @@
-//! The fault drill: a provider fails in every way that `faults` knows, plain and streamed, with and without a tool round before. After each
-//! the caller has been told the right thing, nothing is left under way (no request, no connection, no money), and the next request works.
+//! The fault drill: a provider fails in every way that `faults` knows, plain and streamed, with and without a tool round before; a tool in
+//! those of `tools`. After each the caller has been told the right thing, nothing is left under way (no request, no connection, no money), and
+//! the next request works.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "this is test code: what cannot go on stops the test")]
 
 mod faults;
 mod faulty;
 mod leaving;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -151,10 +153,15 @@ impl Drill {
         let links = std::fs::read_dir(proc.join("fd")).into_iter().flatten().flatten();
         let sockets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
         let sockets = sockets.filter(|link| link.to_string_lossy().starts_with("socket:")).count();
-        let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-        (sockets, peak.trim().trim_end_matches(" kB").parse().unwrap_or(0))
+        (sockets, peak_of(&self.gateway))
     }
+}
+
+/// The most memory that the gateway ever held, in KiB.
+fn peak_of(gateway: &Gateway) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    peak.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
 /// A listener whose queue is full, so that nobody else gets a connection; it listens as long as its connections are there.
