@@ -390,11 +390,11 @@ proptest! {
         let text: String = picked.iter().map(|&at| SPOKEN[at]).collect();
         let (thought, document) = (SPOKEN[picked[0]], ARGUMENTS[document]);
         let mut events = vec![opened(0, "")];
-        let pieces = [cut(&text, &places), cut(thought, &places), cut(document, &places)];
-        for at in 0..pieces[0].len() {
-            events.push(delta(0, json!({ "reasoning_content": pieces[1][at] })));
-            events.push(content(&pieces[0][at]));
-            events.push(call(0, &pieces[2][at]));
+        let pieces = cut(&text, &places).into_iter().zip(cut(thought, &places)).zip(cut(document, &places));
+        for ((said, thought), arguments) in pieces {
+            events.push(delta(0, json!({ "reasoning_content": thought })));
+            events.push(content(&said));
+            events.push(call(0, &arguments));
         }
         events.push(end(0));
         let shown = Stream::of(&events).finish();
