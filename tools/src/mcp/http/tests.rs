@@ -136,6 +136,13 @@ fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
+fn packed(mut reply: Reply) -> Reply {
+    let mut small = Vec::new();
+    brotli::BrotliCompress(&mut &reply.body[..], &mut small, &Default::default()).unwrap();
+    reply.body = small;
+    reply.with("content-encoding", "br")
+}
+
 fn calls(heard: &[Heard]) -> Vec<String> {
     heard.iter().map(|heard| format!("{} {}", heard.what(), heard.header("mcp-session-id").unwrap_or("-"))).collect()
 }
@@ -261,7 +268,7 @@ async fn a_server_may_explain_itself_in_the_protocols_words() {
 
 #[tokio::test]
 async fn an_answer_is_found_in_whatever_form_it_comes() {
-    let table: [(&str, Says); 9] = [
+    let table: [(&str, Says); 11] = [
         ("after other messages", |heard| {
             events(&[
                 ": hello\n\n",
@@ -284,6 +291,8 @@ async fn an_answer_is_found_in_whatever_form_it_comes() {
             let pretty = serde_json::to_string_pretty(&heard.answer(text("ok"))).unwrap();
             events(&[&format!("data: {}\n\n", pretty.replace('\n', "\ndata: "))])
         }),
+        ("packed", |heard| packed(result(heard, text("ok")))),
+        ("a packed stream", |heard| packed(events(&[&format!("id: 1\ndata: {}\n\n", heard.answer(text("ok")))]))),
         ("byte by byte", |heard| events(&[&format!("data: {}\n\n", heard.answer(text("ok")))]).byte_by_byte()),
         ("an odd type", |heard| result(heard, text("ok")).with("content-type", "Application/JSON ; Charset=UTF-8")),
         ("no type", |heard| result(heard, text("ok")).without("content-type")),
