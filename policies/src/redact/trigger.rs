@@ -250,7 +250,9 @@ fn beginning(engine: &Engine, view: &View<'_>, place: usize) -> usize {
         let text = view.slice(*from, place);
         let Some(&first) = text.first() else { return false };
         let apart = view.word_begins(*from) || !first.is_ascii_alphanumeric();
-        apart && engine.beginnings(first).iter().any(|literal| literal.len() > text.len() && literal.starts_with(text))
+        // What has come behind the place already must go on as the literal does.
+        let goes_on = |literal: &&[u8]| literal.starts_with(view.slice(*from, (from + literal.len()).min(view.len())));
+        apart && engine.beginnings(first).iter().any(|literal| literal.len() > text.len() && goes_on(literal))
     };
     (place - left.len()..place).find(may).unwrap_or(place)
 }

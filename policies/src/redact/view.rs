@@ -200,6 +200,11 @@ impl<'t> View<'t> {
         }
     }
 
+    /// Whether a mask begins here. Of a run that ends at one nothing is masked: it was longer while the mask was not there, and was let pass.
+    pub(super) fn is_mask(&self, place: usize) -> Found<bool> {
+        Ok(self.mask(place)?.is_some())
+    }
+
     /// Whether a dot and a digit follow.
     pub(super) fn is_decimal(&self, place: usize) -> Found<bool> {
         Ok(self.at(place)? == Some(b'.') && self.is_digit_or_mask(place + 1)?)

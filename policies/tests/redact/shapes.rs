@@ -76,7 +76,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn json_keeps_its_form() {
+fn case_52_strings_and_keys_of_json_are_looked_at_as_they_are_meant() {
     let redactor = redactor();
     for (text, expected) in [
         (r#"{"apiKey": "x", "n": 1.50e3, "t": "tok"}"#, r#"{"apiKey": "[redacted:api_key]", "n": 1.50e3, "t": "tok"}"#),

@@ -42,7 +42,7 @@ fn long_secrets_and_long_harmless_text_are_not_kept() {
 }
 
 #[test]
-fn every_cut_gives_the_same() {
+fn case_49_every_cut_gives_the_same() {
     let redactor = Arc::new(redactor());
     for text in texts() {
         let mut counts = Counts::default();

@@ -19,6 +19,9 @@ pub(in crate::redact) fn find(view: &View<'_>, start: usize, end: usize) -> Foun
     if labels < 2 || !is_top_level(last_label(view.slice(end, to))) {
         return Ok(None);
     }
+    if view.is_mask(to)? || (view.at(to)? == Some(b'.') && view.is_mask(to + 1)?) {
+        return Ok(None);
+    }
     let local = view.slice(from, start);
     if is_remote(view, local, to)? || is_file_name(last_label(view.slice(end, to))) {
         return Ok(None);

@@ -19,6 +19,9 @@ pub(in crate::redact) fn authorization(view: &View<'_>, start: usize, end: usize
         return Ok(None);
     }
     let to = close.end(view, from, (end + LOOK).saturating_sub(from))?;
+    if view.is_mask(to)? {
+        return Ok(None);
+    }
     let text = view.slice(from, to);
     let words = text.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'.' | b',' | b'-' | b'\''));
     if is_placeholder(text)
@@ -62,6 +65,9 @@ pub(in crate::redact) fn bearer_token(view: &View<'_>, start: usize, end: usize)
         return Ok(None);
     }
     let to = view.run(from, 40, bearer)?;
+    if view.is_mask(to)? {
+        return Ok(None);
+    }
     let text = view.slice(from, to);
     let inner = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
     let odd = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'~' | b'+' | b'/' | b'=');
@@ -77,6 +83,9 @@ pub(in crate::redact) fn basic(view: &View<'_>, start: usize, end: usize) -> Fou
     }
     let from = view.run(end, 4, blank)?;
     let to = view.run(from, LOOK - 8, base64)?;
+    if view.is_mask(to)? {
+        return Ok(None);
+    }
     let login = to - from >= 8 && is_login(view.slice(from, to));
     Ok(login.then(|| Hit::new(from, to, Kind::Credential).with(Tail::Run(base64))))
 }
@@ -144,6 +153,9 @@ fn pair(view: &View<'_>, hold: usize, name: usize, more: bool) -> Found<Option<H
         return Ok(more.then(|| Hit { then, ..Hit::new(to, to, Kind::Cookie) }));
     }
     let to = Close::Cookie.end(view, from, (hold + LOOK).saturating_sub(from))?;
+    if view.is_mask(to)? {
+        return Ok(None);
+    }
     let hit = (to > from && !is_placeholder(view.slice(from, to)))
         .then(|| Hit::new(from, to, Kind::Cookie).with(Tail::Value(Close::Cookie)));
     Ok(hit.map(|hit| Hit { then, ..hit }))

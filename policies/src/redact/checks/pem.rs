@@ -15,6 +15,9 @@ const HEADER: usize = 80;
 
 /// A block whose `-----BEGIN` or `---- BEGIN` ends at `end`.
 pub(in crate::redact) fn find(view: &View<'_>, start: usize, end: usize) -> Found<Option<Hit>> {
+    if !view.is(start, b"-----BEGIN ") && !view.is(start, b"---- BEGIN ") {
+        return Ok(None);
+    }
     let label_end = view.run(end, LABEL, label)?;
     let private = view.slice(end, label_end).windows(KEY.len()).any(|window| window == KEY);
     if !private || view.at(label_end)? != Some(b'-') {

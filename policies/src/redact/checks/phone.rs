@@ -153,7 +153,10 @@ impl Written {
             Some(b'%') => true,
             _ => view.word_goes_on(number.end)?,
         };
-        number.ends = number.count > 0 && !behind;
+        // A mask behind a separator stands where another group may have stood.
+        let gap = view.run(number.end, 3, |byte| matches!(byte, b' ' | b'-' | b'.' | b'/'))?;
+        let masked = gap > number.end && view.is_mask(gap)?;
+        number.ends = number.count > 0 && !behind && !masked;
         Ok(number)
     }
 

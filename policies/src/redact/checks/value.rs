@@ -1,6 +1,6 @@
 //! Where a value ends that stands behind a name.
 
-use crate::redact::view::{Found, View, blank};
+use crate::redact::view::{Found, View};
 
 /// What ends a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +80,22 @@ fn bare(view: &View<'_>, place: usize, byte: u8) -> Found<bool> {
     Ok(match byte {
         b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' => false,
         b')' | b']' | b'}' => view.at(place + 1)?.is_some_and(|next| next.is_ascii_alphanumeric()),
-        b',' | b';' | b'&' | b'|' => !separates(view, place + 1)?,
+        b',' | b';' | b'&' | b'|' => !separates(view, byte, place + 1)?,
         b'\\' => !matches!(view.at(place + 1)?, Some(b'n' | b'r' | b't' | b'"' | b'\'')),
         _ => true,
     })
 }
 
 /// Whether what follows a `,`, `;` or `&` is white space, the end, or another name with its value.
-fn separates(view: &View<'_>, from: usize) -> Found<bool> {
-    let to = view.run(from, 24, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b' '))?;
-    if to == from {
-        return Ok(view.at(from)?.is_none_or(|byte| !byte.is_ascii_graphic() || matches!(byte, b'"' | b'\'' | b'`')));
-    }
-    Ok(matches!(view.at(to)?, Some(b'=' | b':')) || view.at(from)?.is_some_and(blank))
+fn separates(view: &View<'_>, sign: u8, from: usize) -> Found<bool> {
+    let to = view.run(from, 24, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))?;
+    let next = view.at(to)?;
+    Ok(if to == from {
+        next.is_none_or(|byte| !byte.is_ascii_graphic() || matches!(byte, b'"' | b'\'' | b'`'))
+    } else {
+        // Names in the connection strings of ADO are two words: `User Id`.
+        matches!(next, Some(b'=' | b':')) || (sign == b';' && next == Some(b' '))
+    })
 }
 
 /// What ends a value in a URL's query.
