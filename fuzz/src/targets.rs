@@ -8,8 +8,12 @@ use std::sync::{Arc, LazyLock};
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, json};
 use toolgate_config::Config;
+use toolgate_config::address::{BaseUrl, HostPort};
 use toolgate_config::check::{Source, read};
+use toolgate_config::group::EgressEntry;
 use toolgate_config::redaction::{Pattern, Personal, Rules};
+use toolgate_config::template::{Part, Template};
+use toolgate_config::tool::Work;
 use toolgate_gateway::provider::{self, Decoder, Endpoint, Stamp};
 use toolgate_gateway::targets::{Target, Targets};
 use toolgate_gateway::wire::chunk::Outfit;
@@ -17,14 +21,17 @@ use toolgate_gateway::wire::form::{Form, Piece};
 use toolgate_gateway::wire::pass;
 use toolgate_gateway::wire::sse::{self, Event};
 use toolgate_gateway::wire::{CallParts, Chunk, Reply, Request, Round, Splice};
+use toolgate_policies::egress::{Scope, judge_url};
 use toolgate_policies::redact::{Counts, Redactor, Window};
+use toolgate_tools::arguments::Arguments;
 use toolgate_tools::net::Segments;
+use toolgate_tools::request_of;
 
 /// A target's name, and what it does with an input.
 pub type Named = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Named; 14] = [
+pub const ALL: [Named; 16] = [
     ("sse", sse),
     ("request", request),
     ("form", form),
@@ -39,6 +46,8 @@ pub const ALL: [Named; 14] = [
     ("encode_ollama", encode_ollama),
     ("encode_mistral", encode_mistral),
     ("redactor", redactor),
+    ("url", url),
+    ("template", template),
 ];
 
 /// What is done to a stream of any kind, of which these bytes are the whole.
@@ -256,6 +265,66 @@ fn composed(request: &Request, round: Round, closes_with_tools: bool) -> Vec<Byt
         closes_with_tools,
     };
     request.compose(&splice, round, request.transcript())
+}
+
+/// A URL that a model chose: what passes is one of the entries, says nothing but where it goes, and is read alike a second time.
+pub fn url(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let sites = ["https://allowed.test/shop", "http://192.0.2.7:8080", "https://[2001:db8::7]"];
+    let sites = sites.map(|site| BaseUrl::parse(site).expect("a site"));
+    let entry = |address: &HostPort| EgressEntry { address: address.clone(), private: false };
+    let entries: Vec<_> = sites.iter().map(|site| entry(&site.origin.address)).collect();
+    assert!(judge_url(Scope::None, &text).is_err());
+    for scope in [Scope::OwnSite(&sites), Scope::Listed(&entries)] {
+        let Ok(target) = judge_url(scope, &text) else { continue };
+        let (origin, path) = (target.permit().origin(), target.path());
+        assert!(entries.iter().any(|entry| entry.address == origin.address), "{origin:?}");
+        assert!(path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'), "{path:?}");
+        let again = format!("{}://{}{path}", origin.scheme.as_str(), origin.address);
+        assert_eq!(judge_url(scope, &again).as_ref(), Ok(&target), "{again}");
+    }
+}
+
+/// A tool's URL, and behind the first line end the arguments that fill its holes: whatever they are, a hole in the path is a part of its one
+/// segment, a hole in the query a part of its one value, and a hole in a header a part of its one line.
+pub fn template(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (written, arguments) = text.split_once('\n').unwrap_or((&text, "{}"));
+    let Ok(arguments) = Arguments::parse(arguments) else { return };
+    let any = json!({});
+    let file = json!({
+        "groups": {"g": {"data_class": "public", "egress": ["h.test:443"]}},
+        "tools": [{
+            "name": "t", "group": "g",
+            "parameters": {"type": "object", "properties": {"a": any, "b": any}},
+            "http": {"url": format!("https://h.test/{written}"), "query": {"q": "{a}-{b}"}, "headers": {"x-q": "q {a}"}},
+        }],
+    });
+    let file = file.to_string();
+    let Ok(config) = read(&Source { path: Path::new("toolgate.yaml"), text: &file, env: &|_| None }) else { return };
+    let Some(Work::Http(work)) = config.tools.iter().next().map(|tool| &tool.work) else { return };
+    let Ok(request) = request_of(work, &arguments) else { return };
+    let uri = request.uri().to_string();
+    let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
+    assert!(uri.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'), "{uri:?}");
+    assert_eq!(path.matches('/').count(), slashes(&work.path), "{uri}");
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty()).collect();
+    assert!(pairs.len() <= work.query.len() && pairs.iter().all(|pair| pair.matches('=').count() == 1), "{uri}");
+    assert!(!query.contains('?') && !query.contains('/'), "{uri}");
+    for (name, value) in request.headers() {
+        assert!(value.as_bytes().iter().all(|byte| !byte.is_ascii_control()), "{name}");
+    }
+    let names = ["accept", "user-agent", "x-q"];
+    assert!(request.headers().keys().all(|name| names.contains(&name.as_str())), "{:?}", request.headers());
+}
+
+/// How many slashes are in what the operator wrote.
+fn slashes(template: &Template) -> usize {
+    let written = template.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.matches('/').count()),
+        Part::Parameter(_) => None,
+    });
+    written.sum()
 }
 
 /// A provider of each kind.

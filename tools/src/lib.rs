@@ -17,3 +17,5 @@ pub mod said;
 #[cfg(test)]
 mod scripted;
 pub mod toolbox;
+
+pub use http::request_of;

@@ -59,6 +59,14 @@ pub(crate) async fn run(
     }
 }
 
+/// The request that a call means, for whoever wants to look at it without sending it.
+///
+/// # Errors
+/// Why the arguments make none, as the model is told.
+pub fn request_of(work: &HttpWork, arguments: &Arguments) -> Result<Request<Segments>, String> {
+    request::build(work, arguments).map_err(|unfit| unfit.to_string())
+}
+
 /// A tool's answer, as far as it was read.
 struct Answered {
     head: Parts,
