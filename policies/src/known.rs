@@ -126,7 +126,9 @@ impl Values {
                     let arg = arg.expose();
                     match arg.split_once('=') {
                         Some((name, value)) if name.starts_with('-') => self.named(name, value),
-                        _ if option.starts_with('-') => self.named(&option, arg),
+                        _ if option.starts_with('-') && !option.contains('=') && !arg.starts_with('-') => {
+                            self.named(&option, arg)
+                        }
                         _ => {}
                     }
                     self.url(arg);

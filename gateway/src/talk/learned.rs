@@ -44,6 +44,23 @@ impl Learned {
         Self { data, media, executed: output.outcome.was_run(), is_misfit, ..Self::said(said.to_owned()) }
     }
 
+    /// Keeps what is no text up to so many bytes, and names the rest. How many it has then.
+    pub(super) fn keep_media(&mut self, most: usize) -> usize {
+        let mut kept = 0;
+        for media in std::mem::take(&mut self.media) {
+            if kept + media.bytes() <= most {
+                kept += media.bytes();
+                self.media.push(media);
+                continue;
+            }
+            if !self.data.is_empty() {
+                self.data.push('\n');
+            }
+            self.data.push_str(&media.note());
+        }
+        kept
+    }
+
     /// All of it, as it came: what two results are compared by.
     pub(super) fn plain(&self) -> Cow<'_, str> {
         if self.data.is_empty() && self.media.is_empty() {

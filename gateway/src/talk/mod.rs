@@ -137,6 +137,9 @@ pub enum Words {
 #[derive(Debug, PartialEq, Eq)]
 pub struct SaidNothing;
 
+/// How much of what is no text a run shows its model, in bytes: all of it is sent again with every round, and kept over pauses.
+const MOST_SHOWN: usize = 8 * 1024 * 1024;
+
 /// The names of the tools that the caller brought.
 pub type Own = BTreeSet<String>;
 
@@ -163,6 +166,9 @@ pub struct Talk {
     /// What results stand between: one mark for the whole run, so that none of them can imitate that of another.
     #[serde(default)]
     seal: Seal,
+    /// How much of what is no text the model was shown, in bytes.
+    #[serde(default)]
+    shown: usize,
     /// It goes on after a pause.
     is_resumed: bool,
     /// How long it took before the last pause, the pauses themselves not counted.
@@ -253,6 +259,7 @@ impl Talk {
             repeats: Repeats::default(),
             misfits: Misfits::default(),
             seal: Seal::random(),
+            shown: 0,
             is_resumed: false,
             took: Duration::ZERO,
         }
@@ -273,6 +280,7 @@ impl Talk {
             repeats: self.repeats,
             misfits: self.misfits,
             seal: self.seal,
+            shown: self.shown,
             took: self.took,
             is_resumed: true,
             ..Self::new(limits, offers_tools, own)
@@ -385,7 +393,7 @@ impl Talk {
         let closing = closing_reason(&planned, unpaid);
         let mut learned = learned.into_iter();
         for Planned { call, fate } in &planned {
-            let output = match fate {
+            let mut output = match fate {
                 Fate::Returned => continue,
                 Fate::Barred(Truncation::RepeatedCall) => Learned::said(Said::Repeated.about(&call.name)),
                 Fate::Barred(_) => Learned::said(Said::LimitReached.about(&call.name)),
@@ -397,6 +405,7 @@ impl Talk {
                 self.misfits.note(&call.name, output.is_misfit);
             }
             self.executed += u32::from(output.executed);
+            self.shown += output.keep_media(MOST_SHOWN.saturating_sub(self.shown));
             self.added.push(message::tool(call, &output.sealed(&call.name, &self.seal), &output.media));
         }
         self.stage = if planned.iter().any(|planned| planned.fate == Fate::Returned) {

@@ -528,3 +528,11 @@ fn pictures_are_shown_where_they_can_be_and_named_where_not() {
         serde_json::json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,QUJD" } })
     );
 }
+
+#[test]
+fn a_run_shows_no_more_pictures_than_it_can_carry() {
+    let picture = || Media::new("image/png", "QUJD".repeat(1000)).unwrap();
+    let mut learned = Learned { media: vec![picture(), picture(), picture()], ..Learned::said(String::new()) };
+    assert_eq!(learned.keep_media(6100), 6000);
+    assert_eq!((learned.media.len(), learned.data.as_str()), (2, "[image image/png, 2 KiB: not shown]"));
+}
