@@ -72,10 +72,10 @@ impl Cache {
             match ended {
                 Ok(Ok(answer)) if ran => return (*answer.output).clone(),
                 Ok(Ok(answer)) => return Output { reached: false, cached: true, ..(*answer.output).clone() },
-                Ok(Err(failed)) if ran => return (*failed).clone(),
+                Ok(Err(failed)) if ran => return (**failed).clone(),
                 // The other one's time was over, and ours is not.
                 Ok(Err(failed)) if failed.outcome == Outcome::Timeout && Instant::now() < ask.due => {}
-                Ok(Err(failed)) => return Output { reached: false, ..(*failed).clone() },
+                Ok(Err(failed)) => return Output { reached: false, ..(**failed).clone() },
                 Err(_) => {
                     let late = Output::said(Outcome::Timeout, &Said::TimedOut, ask.tool.name.as_str());
                     return Output { reached: ran, ..late };
@@ -92,8 +92,8 @@ impl std::fmt::Debug for Cache {
 }
 
 /// Only what has a result is kept.
-fn keep(output: Output, holds: Duration) -> Result<Answer, Output> {
-    if output.outcome == Outcome::Ok { Ok(Answer { output: Arc::new(output), holds }) } else { Err(output) }
+fn keep(output: Output, holds: Duration) -> Result<Answer, Box<Output>> {
+    if output.outcome == Outcome::Ok { Ok(Answer { output: Arc::new(output), holds }) } else { Err(Box::new(output)) }
 }
 
 /// What makes two calls the same.
