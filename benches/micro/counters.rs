@@ -23,7 +23,7 @@ fn path() -> Vec<Arc<Limit>> {
         (key(), What::TokenRate),
         (key(), What::Concurrent),
     ];
-    limits.map(|(scope, what)| Arc::new(Limit { id: CounterId { scope, what }, most: u64::MAX / 2 })).into()
+    limits.map(|(scope, what)| Arc::new(Limit::new(CounterId { scope, what }, u64::MAX / 2))).into()
 }
 
 fn wanted(path: &[Arc<Limit>]) -> Wanted {

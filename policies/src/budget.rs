@@ -164,7 +164,7 @@ mod tests {
         Price { input: PicoUsd(150_000), cached_input: PicoUsd(75_000), cache_write: PicoUsd(150_000), output: PicoUsd(600_000) };
 
     fn limit(what: What, most: u64) -> Arc<Limit> {
-        Arc::new(Limit { id: CounterId { scope: Scope::Everybody, what }, most })
+        Arc::new(Limit::new(CounterId { scope: Scope::Everybody, what }, most))
     }
 
     fn budget(unit: Unit) -> What {

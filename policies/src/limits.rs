@@ -1,8 +1,8 @@
 //! Whose limits a request meets on its path: everybody's, its model's, its key's, its end user's.
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use toolgate_config::Config;
 use toolgate_config::limit::{Budget, Limits as Written, Per, Rate, Unit, Zone};
@@ -77,7 +77,7 @@ pub struct CounterId {
     pub what: What,
 }
 
-/// Counters are looked up for every limit of every request, so what tells most of them apart is hashed in few pieces, and the zone is not.
+/// The limits of end users are made with every request, so what tells most counters apart is hashed in few pieces, and the zone is not.
 impl Hash for CounterId {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (scope, name, user) = match &self.scope {
@@ -105,9 +105,28 @@ pub struct Limit {
     pub id: CounterId,
     /// How far.
     pub most: u64,
+    /// Of the identity: most limits are made once, and looked up with every request.
+    hash: u64,
 }
 
 impl Limit {
+    /// A limit of this counter.
+    pub fn new(id: CounterId, most: u64) -> Self {
+        static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Self { hash: HASHER.hash_one(&id), id, most }
+    }
+
+    /// The same with this hash.
+    #[cfg(test)]
+    pub(crate) fn hashed(self, hash: u64) -> Self {
+        Self { hash, ..self }
+    }
+
+    /// A hash of the counter's identity: in one process the same for all of its limits, and of chance.
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+
     /// What it is, for people: `20 USD per day of the key "shop"`.
     pub fn described(&self) -> String {
         format!("{} of {}", self.allowed(), self.id.scope.described())
@@ -183,7 +202,7 @@ fn of_user(config: &Config, caller: &Caller) -> Vec<Arc<Limit>> {
 fn limits(scope: &Scope, written: &Written, per_user: bool) -> Vec<Arc<Limit>> {
     let budgets = written.budgets.iter().filter(|budget| budget.per_user == per_user).map(budget);
     let rates = written.rates.iter().filter(|rate| rate.per_user == per_user).flat_map(rate);
-    let limit = |(what, most)| Arc::new(Limit { id: CounterId { scope: scope.clone(), what }, most });
+    let limit = |(what, most)| Arc::new(Limit::new(CounterId { scope: scope.clone(), what }, most));
     budgets.chain(rates).map(limit).collect()
 }
 
@@ -223,7 +242,7 @@ mod tests {
             ),
         ];
         for (scope, what, most, expected) in table {
-            assert_eq!(Limit { id: CounterId { scope, what }, most }.described(), expected);
+            assert_eq!(Limit::new(CounterId { scope, what }, most).described(), expected);
         }
     }
 }

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_tightest_rate_is_told() {
         let rate = |what, most, remaining| RateReading {
-            limit: Arc::new(Limit { id: CounterId { scope: Scope::Everybody, what }, most }),
+            limit: Arc::new(Limit::new(CounterId { scope: Scope::Everybody, what }, most)),
             remaining,
             reset: Duration::from_secs(1),
         };

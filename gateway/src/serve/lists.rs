@@ -96,7 +96,7 @@ pub(super) async fn spend(gateway: &Gateway, caller: &Caller) -> Result<Whole, F
 }
 
 fn budget_json(reading: &BudgetReading) -> Value {
-    let Limit { id, most } = &*reading.limit;
+    let Limit { id, most, .. } = &*reading.limit;
     let What::Budget(unit, per, _) = &id.what else { return Value::Null };
     let amount = |count: u64| match unit {
         Unit::Usd => usd(NanoUsd(count)),

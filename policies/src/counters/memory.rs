@@ -49,7 +49,7 @@ impl Memory {
     pub fn seed(&self, seeds: &[Seed]) {
         let mut accounts = self.accounts.lock();
         for seed in seeds {
-            let Some(place) = accounts.find(&seed.of.limit.id) else { continue };
+            let Some(place) = accounts.find(&seed.of.limit) else { continue };
             if let Some(budget) = accounts[place].as_budget() {
                 budget.seed(seed.of.since, seed.used);
             }
@@ -61,7 +61,7 @@ impl Memory {
         let mut accounts = self.accounts.lock();
         let now = accounts.tick(now);
         let mut reading = |limit: &Arc<Limit>| {
-            let place = accounts.find(&limit.id)?;
+            let place = accounts.find(limit)?;
             accounts[place].roll(&limit.id.what, now);
             accounts[place].as_budget()?.reading(limit)
         };
@@ -85,7 +85,7 @@ impl Counters for Memory {
     fn give_back(&self, held: &[Held]) {
         let mut accounts = self.accounts.lock();
         for Held { limit, amount, at } in held {
-            if let Some(place) = accounts.find(&limit.id) {
+            if let Some(place) = accounts.find(limit) {
                 accounts[place].give_back(*amount, *at, &limit.id.what);
             }
         }

@@ -279,7 +279,7 @@ mod tests {
         #[test]
         fn the_output_within_a_room_is_the_most_that_is(fixed in 0..100_000_u64, each in 0..5_000_u64, room in 0..200_u64) {
             let id = CounterId { scope: Scope::Everybody, what: What::TokenRate };
-            let claim = Claim { limit: Arc::new(Limit { id, most: 0 }), fixed, each, forced: false, rough: false };
+            let claim = Claim { limit: Arc::new(Limit::new(id, 0)), fixed, each, forced: false, rough: false };
             let output = claim.output_within(room);
             prop_assert!(claim.amount(output) <= room || claim.amount(0) > room);
             prop_assert!(output == u64::MAX || claim.amount(output + 1) > room);

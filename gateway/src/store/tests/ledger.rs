@@ -50,7 +50,7 @@ use crate::store::{Ledger, PATIENCE, Row, Sum, Ticket};
 
 fn asked(scope: Scope, unit: Unit, per: Per, since: Timestamp) -> Unseeded {
     let id = CounterId { scope, what: Counted::Budget(unit, per, Zone::utc()) };
-    Unseeded { limit: Arc::new(Limit { id, most: 1 }), since }
+    Unseeded { limit: Arc::new(Limit::new(id, 1)), since }
 }
 
 /// Rows of two keys, two models, two users, of today and of an hour ago; one whose cost is not known, and one of a tool.

@@ -4,14 +4,14 @@
 //! others are put into a larger place.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::account::Account;
-use crate::limits::{CounterId, Limit, Scope};
+use crate::limits::{Limit, Scope};
 
 /// So many accounts are kept, whether they are of use or not.
 pub(super) const KEPT: usize = 100_000;
@@ -26,9 +26,8 @@ const STEP: usize = 4;
 const SHELVES: usize = 64;
 
 /// The accounts, and their time.
-pub(super) struct Accounts<S = RandomState> {
+pub(super) struct Accounts {
     shelves: Vec<Shelf>,
-    hasher: S,
     now: Timestamp,
     /// How many there are.
     count: usize,
@@ -54,20 +53,21 @@ struct Shelf {
 
 struct Entry {
     limit: Arc<Limit>,
+    /// That by which it is found.
     hash: u64,
     /// When it was last asked for, in seconds since 1970.
     asked: i64,
     account: Account,
 }
 
-impl<S: BuildHasher + Default> Default for Accounts<S> {
+impl Default for Accounts {
     fn default() -> Self {
         let shelves = (0..SHELVES).map(|_| Shelf::default()).collect();
-        Self { shelves, hasher: S::default(), now: Timestamp::MIN, count: 0, opened: 0, hand: Place::default() }
+        Self { shelves, now: Timestamp::MIN, count: 0, opened: 0, hand: Place::default() }
     }
 }
 
-impl<S: BuildHasher> Accounts<S> {
+impl Accounts {
     /// Moves the time on. A clock that goes back stands still.
     pub(super) fn tick(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
@@ -75,16 +75,16 @@ impl<S: BuildHasher> Accounts<S> {
     }
 
     /// Where the account of a counter is.
-    pub(super) fn find(&self, id: &CounterId) -> Option<Place> {
-        let (shelf, hash) = self.hash(id);
-        let at = self.shelves[shelf].find(hash, id).ok()?;
+    pub(super) fn find(&self, limit: &Arc<Limit>) -> Option<Place> {
+        let shelf = shelf_of(limit);
+        let at = self.shelves[shelf].find(limit).ok()?;
         Some(Place { shelf, at })
     }
 
     /// Where the account of a limit's counter is; it is opened where there is none.
     pub(super) fn find_or_open(&mut self, limit: &Arc<Limit>) -> Place {
-        let (shelf, hash) = self.hash(&limit.id);
-        let at = match self.shelves[shelf].find(hash, &limit.id) {
+        let shelf = shelf_of(limit);
+        let at = match self.shelves[shelf].find(limit) {
             Ok(at) => at,
             Err(hash) => self.open(shelf, hash, limit),
         };
@@ -105,12 +105,6 @@ impl<S: BuildHasher> Accounts<S> {
         for _ in 0..looks {
             self.look();
         }
-    }
-
-    /// The shelf of a counter, and its hash. The bits that tell shelves apart are not those that tell apart what is on one.
-    fn hash(&self, id: &CounterId) -> (usize, u64) {
-        let hash = self.hasher.hash_one(id);
-        ((hash >> 32) as usize % SHELVES, hash)
     }
 
     fn open(&mut self, shelf: usize, hash: u64, limit: &Arc<Limit>) -> usize {
@@ -140,10 +134,12 @@ impl<S: BuildHasher> Accounts<S> {
 }
 
 impl Shelf {
-    /// Where the account of a counter is; else the hash by which it would be found.
-    fn find(&self, mut hash: u64, id: &CounterId) -> Result<usize, u64> {
+    /// Where the account of a limit's counter is; else the hash by which it would be found.
+    fn find(&self, limit: &Arc<Limit>) -> Result<usize, u64> {
+        let mut hash = limit.hash();
         while let Some(at) = self.by_hash.get(&hash) {
-            if self.entries[*at].limit.id == *id {
+            let other = &self.entries[*at].limit;
+            if Arc::ptr_eq(other, limit) || other.id == limit.id {
                 return Ok(*at);
             }
             hash = hash.wrapping_add(1);
@@ -181,7 +177,12 @@ impl Entry {
     }
 }
 
-impl<S> Index<Place> for Accounts<S> {
+/// The shelf of a counter. The bits that tell shelves apart are not those that tell apart what is on one.
+fn shelf_of(limit: &Limit) -> usize {
+    (limit.hash() >> 32) as usize % SHELVES
+}
+
+impl Index<Place> for Accounts {
     type Output = Account;
 
     fn index(&self, place: Place) -> &Account {
@@ -189,7 +190,7 @@ impl<S> Index<Place> for Accounts<S> {
     }
 }
 
-impl<S> IndexMut<Place> for Accounts<S> {
+impl IndexMut<Place> for Accounts {
     fn index_mut(&mut self, place: Place) -> &mut Account {
         &mut self.shelves[place.shelf].entries[place.at].account
     }
@@ -218,58 +219,56 @@ mod tests {
     use toolgate_config::names::ModelName;
 
     use super::*;
-    use crate::limits::What;
+    use crate::limits::{CounterId, What};
 
-    /// One hash for all.
-    #[derive(Default)]
-    struct Same;
-
-    impl Hasher for Same {
-        fn write(&mut self, _: &[u8]) {}
-
-        fn finish(&self) -> u64 {
-            u64::MAX
-        }
+    fn limit(name: &str) -> Limit {
+        Limit::new(CounterId { scope: Scope::Model(ModelName::new(name)), what: What::Concurrent }, 9)
     }
 
-    fn limit(name: &str) -> Arc<Limit> {
-        Arc::new(Limit { id: CounterId { scope: Scope::Model(ModelName::new(name)), what: What::Concurrent }, most: 9 })
+    fn limits(count: usize) -> Vec<Arc<Limit>> {
+        (0..count).map(|at| Arc::new(limit(&at.to_string()))).collect()
+    }
+
+    /// Limits of one hash.
+    fn alike(count: usize) -> Vec<Arc<Limit>> {
+        (0..count).map(|at| Arc::new(limit(&at.to_string()).hashed(u64::MAX))).collect()
     }
 
     #[test]
     fn counters_of_the_same_hash_are_told_apart() {
-        let mut accounts = Accounts::<BuildHasherDefault<Same>>::default();
-        let limits: Vec<_> = (0..5).map(|at| limit(&at.to_string())).collect();
+        let mut accounts = Accounts::default();
+        let limits = alike(5);
         let places: Vec<_> = limits.iter().map(|limit| accounts.find_or_open(limit)).collect();
         assert!(places.iter().zip(1..).all(|(place, next)| !places[next..].contains(place)));
-        assert_eq!(limits.iter().map(|limit| accounts.find_or_open(limit)).collect::<Vec<_>>(), places);
-        assert_eq!((accounts.count(), accounts.find(&limit("other").id)), (5, None));
+        for limits in [limits, alike(5)] {
+            assert_eq!(limits.iter().map(|limit| accounts.find_or_open(limit)).collect::<Vec<_>>(), places);
+        }
+        assert_eq!((accounts.count(), accounts.find(&Arc::new(limit("other").hashed(u64::MAX)))), (5, None));
     }
 
     #[test]
     fn an_account_by_way_of_which_others_are_found_is_not_forgotten() {
-        let mut shelf = Accounts::<BuildHasherDefault<Same>>::default();
-        let limits: Vec<_> = (0..3).map(|at| limit(&at.to_string())).collect();
-        let places: Vec<_> = limits.iter().map(|limit| shelf.find_or_open(limit)).collect();
-        let shelf = &mut shelf.shelves[places[0].shelf];
+        let mut accounts = Accounts::default();
+        let limits = alike(3);
+        let places: Vec<_> = limits.iter().map(|limit| accounts.find_or_open(limit)).collect();
+        let shelf = &mut accounts.shelves[places[0].shelf];
         assert!(!shelf.forget(0) && !shelf.forget(1) && shelf.forget(2));
-        assert_eq!(limits.iter().map(|limit| shelf.find(u64::MAX, &limit.id)).collect::<Vec<_>>(), [Ok(0), Ok(1), Err(1)]);
+        assert_eq!(limits.iter().map(|limit| shelf.find(limit)).collect::<Vec<_>>(), [Ok(0), Ok(1), Err(1)]);
         assert!(shelf.forget(1) && shelf.forget(0) && shelf.entries.is_empty() && shelf.by_hash.is_empty());
     }
 
     #[test]
     fn the_last_account_takes_the_place_of_one_that_is_forgotten() {
-        let mut accounts = Accounts::<RandomState>::default();
-        let limits: Vec<_> = (0..1000).map(|at| limit(&at.to_string())).collect();
+        let mut accounts = Accounts::default();
+        let limits = limits(1000);
         for limit in &limits {
             accounts.find_or_open(limit);
         }
         for gone in 0..500 {
-            let Place { shelf, at } = accounts.find(&limits[gone].id).unwrap();
+            let Place { shelf, at } = accounts.find(&limits[gone]).unwrap();
             assert!(accounts.shelves[shelf].forget(at));
-            let found = |limit: &Arc<Limit>| {
-                accounts.find(&limit.id).map(|Place { shelf, at }| &accounts.shelves[shelf].entries[at].limit)
-            };
+            let found =
+                |limit: &Arc<Limit>| accounts.find(limit).map(|Place { shelf, at }| &accounts.shelves[shelf].entries[at].limit);
             assert!(limits.iter().enumerate().all(|(at, limit)| found(limit) == (at > gone).then_some(limit)), "{gone}");
         }
     }

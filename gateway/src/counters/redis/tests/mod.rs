@@ -141,7 +141,7 @@ fn limit(what: What, most: u64) -> Arc<Limit> {
 }
 
 fn limit_of(key: &str, what: What, most: u64) -> Arc<Limit> {
-    Arc::new(Limit { id: CounterId { scope: Scope::Key(KeyName::new(key)), what }, most })
+    Arc::new(Limit::new(CounterId { scope: Scope::Key(KeyName::new(key)), what }, most))
 }
 
 /// A claim to so much, known exactly.

@@ -7,7 +7,7 @@ use super::*;
 
 fn of_user(user: &str, what: What) -> Arc<Limit> {
     let scope = Scope::User(KeyName::new("shop"), user.into());
-    Arc::new(Limit { id: CounterId { scope, what }, most: 100 })
+    Arc::new(Limit::new(CounterId { scope, what }, 100))
 }
 
 fn accounts(memory: &Memory) -> usize {
@@ -50,7 +50,7 @@ fn only_what_is_of_no_use_is_forgotten() {
     let (held, empty) = (of_user("ann", What::Concurrent), of_user("bob", What::Concurrent));
     let (busy, over) = (of_user("ann", What::RequestRate), of_user("bob", What::RequestRate));
     let (spent, fresh) = (of_user("ann", budget(Unit::Usd, Per::Day)), of_user("bob", budget(Unit::Usd, Per::Day)));
-    let known = |limit: &Arc<Limit>| memory.accounts.lock().find(&limit.id).is_some();
+    let known = |limit: &Arc<Limit>| memory.accounts.lock().find(limit).is_some();
     let all = [&held, &empty, &busy, &over, &spent, &fresh];
 
     let of = unseeded(memory.take(&wanted([claim(&spent, 0)]), ms(0)));

@@ -25,7 +25,7 @@ fn budget(unit: Unit, per: Per) -> What {
 }
 
 fn limit(what: What, most: u64) -> Arc<Limit> {
-    Arc::new(Limit { id: CounterId { scope: Scope::Key(KeyName::new("shop")), what }, most })
+    Arc::new(Limit::new(CounterId { scope: Scope::Key(KeyName::new("shop")), what }, most))
 }
 
 /// A claim to so much, known exactly.
