@@ -1,8 +1,10 @@
 //! How many tokens a request is: its texts, and a figure for each thing that is no text. The figures are OpenAI's published ones where it
 //! has any; they stand in `docs/counting.md` too.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::encoding::Encoding;
 use super::estimate::{self, Estimate};
@@ -63,8 +65,8 @@ pub(super) fn rough(bytes: usize) -> u64 {
 
 /// What pictures, recordings and files add to a [`rough`] count at most: they take more tokens than their addresses have bytes.
 pub(super) fn most_for_things(pieces: &[Bytes]) -> u64 {
-    const KINDS: [&[u8]; 3] = [b"\"image", b"\"input_audio", b"\"file"];
-    let count = |segment: &[u8]| KINDS.iter().map(|kind| memmem::find_iter(segment, kind).count() as u64).sum::<u64>();
+    static KINDS: LazyLock<[Finder<'_>; 3]> = LazyLock::new(|| ["\"image", "\"input_audio", "\"file"].map(Finder::new));
+    let count = |segment: &[u8]| KINDS.iter().map(|kind| kind.find_iter(segment).count() as u64).sum::<u64>();
     pieces.iter().map(|segment| count(segment)).sum::<u64>() * UNKNOWN.1
 }
 
