@@ -33,12 +33,15 @@ impl PicoUsd {
 /// A plain decimal of dollars, without needless zeros: `0.0006`, `20`.
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, part) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let (whole, mut part) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
         if part == 0 {
             return write!(f, "{whole}");
         }
-        let digits = format!("{part:09}");
-        write!(f, "{whole}.{}", digits.trim_end_matches('0'))
+        let mut places = 9;
+        while part % 10 == 0 {
+            (part, places) = (part / 10, places - 1);
+        }
+        write!(f, "{whole}.{part:0places$}")
     }
 }
 

@@ -94,6 +94,8 @@ struct Pipe {
     raw: bool,
     waiting: BytesMut,
     head: HeaderMap,
+    /// What stands in the head beside that, by names that nothing else has.
+    own: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// Room for a few chunks: a stream writes often and little.
@@ -106,8 +108,8 @@ impl Outlet {
     }
 
     /// What stands in the answer's head, whatever the answer will be.
-    pub fn set_head(&self, head: HeaderMap) {
-        self.pipe().head = head;
+    pub fn set_head(&self, head: Vec<(HeaderName, HeaderValue)>) {
+        self.pipe().own = head;
     }
 
     /// What stands in it too.
@@ -152,8 +154,10 @@ impl Outlet {
         self.pipe().waiting.len()
     }
 
-    fn take_head(&self) -> HeaderMap {
-        std::mem::take(&mut self.pipe().head)
+    fn put_head(&self, headers: &mut HeaderMap) {
+        let mut pipe = self.pipe();
+        headers.extend(std::mem::take(&mut pipe.head));
+        headers.extend(pipe.own.drain(..));
     }
 
     fn is_expected(&self) -> bool {
@@ -184,7 +188,7 @@ pub async fn answer(road: Road, outlet: Outlet, trace: HeaderValue, keep_alive: 
         Some(whole) => whole.response.map(Body::whole),
         None => stream_head(Body(State::Stream(stream))),
     };
-    response.headers_mut().extend(head.take_head());
+    head.put_head(response.headers_mut());
     response.headers_mut().insert(TRACE, trace);
     response
 }

@@ -24,6 +24,11 @@ impl Caller {
     pub fn label(&self) -> &str {
         self.key.as_ref().map_or("anonymous", KeyName::as_str)
     }
+
+    /// The same, for whoever keeps it.
+    pub fn shared_label(&self) -> Arc<str> {
+        self.key.clone().map_or_else(|| self.label().into(), Arc::from)
+    }
 }
 
 /// Which of its tools a request asks for.

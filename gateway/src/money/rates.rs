@@ -1,8 +1,9 @@
 //! How the rates stand, in the headers that OpenAI has for it.
 
+use std::fmt::Write;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 use toolgate_policies::counters::RateReading;
 use toolgate_policies::limits::What;
 
@@ -21,14 +22,15 @@ const TOKENS: Names = [
 ];
 
 /// The headers for these rates. Where several limit the same, the one that has the least left is told: it is the first to be in the way.
-pub fn headers(rates: &[RateReading]) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (names, what) in [(REQUESTS, What::RequestRate), (TOKENS, What::TokenRate)] {
+pub fn headers(rates: &[RateReading]) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = Vec::with_capacity(REQUESTS.len() + TOKENS.len());
+    for ([limit, remaining, reset], what) in [(REQUESTS, What::RequestRate), (TOKENS, What::TokenRate)] {
         let tightest = rates.iter().filter(|rate| rate.limit.id.what == what).min_by_key(|rate| rate.remaining);
         if let Some(rate) = tightest {
-            let values = [rate.limit.most.to_string(), rate.remaining.to_string(), duration(rate.reset)];
-            let pairs = names.into_iter().zip(values);
-            headers.extend(pairs.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?))));
+            headers.push((limit, rate.limit.most.into()));
+            headers.push((remaining, rate.remaining.into()));
+            // What a duration is written with is always a header value.
+            headers.extend(HeaderValue::try_from(duration(rate.reset)).ok().map(|duration| (reset, duration)));
         }
     }
     headers
@@ -36,30 +38,48 @@ pub fn headers(rates: &[RateReading]) -> HeaderMap {
 
 /// As Go writes durations, and OpenAI with it: `6m0s`, `1.2s`, `120ms`; never less than it is.
 fn duration(duration: Duration) -> String {
-    let millis = duration.as_nanos().div_ceil(1_000_000);
-    let (minutes, millis) = (millis / 60_000, millis % 60_000);
-    if minutes == 0 && millis < 1000 {
+    let millis = duration.as_secs().saturating_mul(1000).saturating_add(u64::from(duration.subsec_nanos().div_ceil(1_000_000)));
+    if millis < 1000 {
         return if millis == 0 { "0s".to_owned() } else { format!("{millis}ms") };
     }
-    let part = match millis % 1000 {
-        0 => String::new(),
-        part => format!(".{part:03}").trim_end_matches('0').to_owned(),
-    };
-    let seconds = format!("{}{part}s", millis / 1000);
-    if minutes == 0 { seconds } else { format!("{minutes}m{seconds}") }
+    let (minutes, mut text) = (millis / 60_000, String::with_capacity(16));
+    if minutes > 0 {
+        // Writing to a text does not fail.
+        let _ = write!(text, "{minutes}m");
+    }
+    let (seconds, mut part, mut places) = (millis / 1000 % 60, millis % 1000, 3);
+    let _ = write!(text, "{seconds}");
+    if part > 0 {
+        while part % 10 == 0 {
+            (part, places) = (part / 10, places - 1);
+        }
+        let _ = write!(text, ".{part:0places$}");
+    }
+    text.push('s');
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use http::HeaderMap;
     use toolgate_policies::limits::{CounterId, Limit, Scope};
 
     use super::*;
 
     #[test]
     fn durations_are_written_as_openai_writes_them() {
-        let table = [(0, "0s"), (1, "1ms"), (999, "999ms"), (1000, "1s"), (1200, "1.2s"), (60_000, "1m0s"), (360_000, "6m0s")];
+        let table = [
+            (0, "0s"),
+            (1, "1ms"),
+            (999, "999ms"),
+            (1000, "1s"),
+            (1200, "1.2s"),
+            (60_000, "1m0s"),
+            (61_050, "1m1.05s"),
+            (360_000, "6m0s"),
+        ];
         for (millis, expected) in table {
             assert_eq!(duration(Duration::from_millis(millis)), expected);
         }
@@ -73,7 +93,10 @@ mod tests {
             remaining,
             reset: Duration::from_secs(1),
         };
-        let told = headers(&[rate(What::RequestRate, 100, 7), rate(What::RequestRate, 10, 3), rate(What::Concurrent, 1, 0)]);
+        let told: HeaderMap =
+            headers(&[rate(What::RequestRate, 100, 7), rate(What::RequestRate, 10, 3), rate(What::Concurrent, 1, 0)])
+                .into_iter()
+                .collect();
         assert_eq!(told["x-ratelimit-limit-requests"], "10");
         assert_eq!(told["x-ratelimit-remaining-requests"], "3");
         assert_eq!(told["x-ratelimit-reset-requests"], "1s");

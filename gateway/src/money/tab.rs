@@ -285,7 +285,7 @@ impl Payer {
             at,
             trace: self.trace,
             round,
-            key: self.caller.label().into(),
+            key: self.caller.shared_label(),
             user: self.caller.user.clone(),
             model: Arc::clone(&self.model),
             what,
