@@ -2,9 +2,11 @@
 //! what the ledger costs is that. There, batches go first into a file beside the database, each by one write that returns when it is on the disk,
 //! and many of them later into the table together.
 //!
-//! The file has a fixed length. Each batch is a frame: a line with the pass, the length and a digest, then a row a line, as JSON. When all rows
-//! are in the table, the next pass begins at the front. Whoever reads takes frames of one pass until one is not whole. A file that nobody keeps
-//! locked was left by a gateway that did not end well: whoever opens the database next brings its rows into the table.
+//! The file has a fixed length, and holds frames of rows (`frame`), one a batch. When all rows are in the table, the next pass begins at the
+//! front. Whoever reads takes frames of one pass until one is not whole. A file that nobody keeps locked was left by a gateway that did not end
+//! well: whoever opens the database next brings its rows into the table.
+
+mod frame;
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,27 +15,23 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
-
 use super::line::Line;
-use crate::provider::ids::hex;
 use crate::store::database::Numbered;
 
 /// How long the file is, in bytes.
 const LENGTH: usize = 512 * 1024;
 /// What is between the database's name and a number of chance in the name of a journal.
 const INFIX: &str = ".rows-";
-/// The line before the rows of a frame: `rows`, the pass, the length of the rows, and 16 digits of their digest.
-const HEAD: usize = "rows 00000000 00000000 0123456789abcdef\n".len();
 
 /// The journal of one gateway.
 pub(super) struct Journal {
     file: File,
     path: PathBuf,
     pass: u32,
-    /// Where the next frame goes.
-    end: usize,
-    frame: Vec<u8>,
+    /// What is in the file of this pass.
+    frames: Vec<u8>,
+    /// How many rows that are.
+    rows: usize,
 }
 
 impl Journal {
@@ -47,7 +45,7 @@ impl Journal {
         let path = PathBuf::from(name);
         let file =
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_DSYNC).open(&path)?;
-        let made = Self { file, path, pass: 0, end: 0, frame: Vec::new() };
+        let made = Self { file, path, pass: 0, frames: Vec::new(), rows: 0 };
         match made.prepare(database) {
             Ok(()) => Ok(made),
             Err(error) => {
@@ -73,20 +71,33 @@ impl Journal {
     /// # Errors
     /// They are not there.
     pub(super) fn append(&mut self, rows: &[Numbered<'_>]) -> io::Result<bool> {
-        self.frame.clear();
-        self.frame.resize(HEAD, 0);
-        for row in rows {
-            serde_json::to_writer(&mut self.frame, &Line::of(row))?;
-            self.frame.push(b'\n');
+        let end = self.frames.len();
+        frame::put(self.pass, rows.iter().map(Line::of), &mut self.frames);
+        let written = self.write_from(end);
+        if let Ok(true) = written {
+            self.rows += rows.len();
+        } else {
+            self.frames.truncate(end);
         }
-        if self.end + self.frame.len() > LENGTH {
+        written
+    }
+
+    fn write_from(&self, at: usize) -> io::Result<bool> {
+        if self.frames.len() > LENGTH {
             return Ok(false);
         }
-        let (head, body) = self.frame.split_at_mut(HEAD);
-        head.copy_from_slice(head_of(self.pass, body).as_bytes());
-        self.file.write_all_at(&self.frame, self.end as u64)?;
-        self.end += self.frame.len();
+        self.file.write_all_at(&self.frames[at..], at as u64)?;
         Ok(true)
+    }
+
+    /// How many rows are in it.
+    pub(super) fn count(&self) -> usize {
+        self.rows
+    }
+
+    /// The rows that are in it.
+    pub(super) fn rows(&self) -> io::Result<Vec<Line<'_>>> {
+        frame::rows(&self.frames)
     }
 
     /// All rows are in the table: nobody reads them here any more, for they may be dropped there.
@@ -95,7 +106,8 @@ impl Journal {
     /// They are still here.
     pub(super) fn begin_again(&mut self) -> io::Result<()> {
         self.file.write_all_at(b"\n", 0)?;
-        (self.pass, self.end) = (self.pass.wrapping_add(1), 0);
+        (self.pass, self.rows) = (self.pass.wrapping_add(1), 0);
+        self.frames.clear();
         Ok(())
     }
 
@@ -105,19 +117,32 @@ impl Journal {
     }
 }
 
-/// The rows of all journals beside a database, some of which may be in its table as well.
+/// What was in a journal when it was read.
+pub(super) struct Contents(Vec<u8>);
+
+impl Contents {
+    /// Its rows.
+    ///
+    /// # Errors
+    /// It holds something else.
+    pub(super) fn rows(&self) -> io::Result<Vec<Line<'_>>> {
+        frame::rows(&self.0)
+    }
+}
+
+/// What is in the journals beside a database; some of their rows may be in its table as well.
 ///
 /// # Errors
 /// One of them cannot be read: what is in it is not known, and that is not nothing.
-pub(super) fn rows_beside(database: &Path) -> io::Result<Vec<Line<'static>>> {
-    let mut rows = Vec::new();
+pub(super) fn all_beside(database: &Path) -> io::Result<Vec<Contents>> {
+    let mut all = Vec::new();
     for path in beside(database) {
         let file = File::open(path).map(Some).or_else(|error| gone(error, None))?;
         if let Some(file) = file.filter(|file| is_ours(file).unwrap_or(true)) {
-            rows.extend(lines(&file)?);
+            all.push(contents(&file)?);
         }
     }
-    Ok(rows)
+    Ok(all)
 }
 
 /// Gives the rows of each journal that a gateway has left behind to `take`, and drops those whose rows were taken.
@@ -136,7 +161,7 @@ pub(super) fn bring_in<E: From<io::Error>>(database: &Path, mut take: impl FnMut
             tracing::warn!(file = %path.display(), "this is no journal of a ledger, whatever its name: it is left alone");
             continue;
         }
-        take(&lines(&file)?)?;
+        take(&contents(&file)?.rows()?)?;
         remove(&path);
     }
     Ok(())
@@ -146,7 +171,7 @@ pub(super) fn bring_in<E: From<io::Error>>(database: &Path, mut take: impl FnMut
 fn is_ours(file: &File) -> io::Result<bool> {
     let mut beginning = [0; 5];
     let length = file.read_at(&mut beginning, 0)?;
-    Ok(length == 0 || beginning[0] == b'\n' || &beginning == b"rows ")
+    Ok(length == 0 || beginning[0] == b'\n' || frame::is_mark(&beginning[..length]))
 }
 
 fn beside(database: &Path) -> Vec<PathBuf> {
@@ -173,13 +198,7 @@ fn remove(path: &Path) {
     }
 }
 
-fn head_of(pass: u32, body: &[u8]) -> String {
-    let digest = digest(&SHA256, body);
-    format!("rows {pass:08x} {:08x} {}\n", body.len(), hex(&digest.as_ref()[..8]))
-}
-
-/// The rows of the frames of one pass.
-fn lines(file: &File) -> io::Result<Vec<Line<'static>>> {
+fn contents(file: &File) -> io::Result<Contents> {
     let mut bytes = vec![0; LENGTH];
     let mut length = 0;
     while length < LENGTH {
@@ -188,30 +207,8 @@ fn lines(file: &File) -> io::Result<Vec<Line<'static>>> {
             more => length += more,
         }
     }
-    frames(&bytes[..length])
-}
-
-/// A frame that is whole holds rows, or this is another version's journal: then nothing of it may be lost in silence.
-fn frames(mut bytes: &[u8]) -> io::Result<Vec<Line<'static>>> {
-    let (mut lines, mut first) = (Vec::new(), None);
-    while let Some((pass, body, rest)) = frame(bytes) {
-        if *first.get_or_insert(pass) != pass {
-            break;
-        }
-        for line in serde_json::Deserializer::from_slice(body).into_iter::<Line<'static>>() {
-            lines.push(line?);
-        }
-        bytes = rest;
-    }
-    Ok(lines)
-}
-
-fn frame(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
-    let (head, rest) = bytes.split_at_checked(HEAD)?;
-    let hex = |range: std::ops::Range<usize>| u32::from_str_radix(std::str::from_utf8(head.get(range)?).ok()?, 16).ok();
-    let (pass, length) = (hex(5..13)?, hex(14..22)?);
-    let (body, rest) = rest.split_at_checked(length as usize)?;
-    (head == head_of(pass, body).as_bytes()).then_some((pass, body, rest))
+    bytes.truncate(length);
+    Ok(Contents(bytes))
 }
 
 #[cfg(test)]
@@ -224,6 +221,10 @@ mod tests {
         lines.iter().map(|line| line.id).collect()
     }
 
+    fn ids_beside(database: &Path) -> Vec<i64> {
+        all_beside(database).unwrap().iter().flat_map(|contents| ids(&contents.rows().unwrap())).collect()
+    }
+
     fn append(journal: &mut Journal, numbers: std::ops::Range<i64>) -> bool {
         let rows: Vec<(i64, Row)> = numbers.map(|id| (id, row())).collect();
         journal.append(&rows.iter().map(|(id, row)| Numbered { id: *id, row }).collect::<Vec<_>>()).unwrap()
@@ -234,17 +235,17 @@ mod tests {
         let folder = Folder::new();
         let database = folder.path("toolgate.db");
         let mut journal = Journal::open(&database).unwrap();
-        assert!(rows_beside(&database).unwrap().is_empty());
+        assert!(ids_beside(&database).is_empty());
         assert!(append(&mut journal, 0..3) && append(&mut journal, 3..5));
-        assert_eq!(ids(&rows_beside(&database).unwrap()), [0, 1, 2, 3, 4]);
-        let end = journal.end as u64;
+        assert_eq!(ids_beside(&database), [0, 1, 2, 3, 4]);
+        let end = journal.frames.len() as u64;
         assert!(append(&mut journal, 5..7));
-        journal.file.write_all_at(b"?", end + HEAD as u64 + 9).unwrap();
-        assert_eq!(ids(&rows_beside(&database).unwrap()), [0, 1, 2, 3, 4]);
+        journal.file.write_all_at(b"?", end + 40).unwrap();
+        assert_eq!(ids_beside(&database), [0, 1, 2, 3, 4]);
         journal.begin_again().unwrap();
-        assert!(rows_beside(&database).unwrap().is_empty());
+        assert!(ids_beside(&database).is_empty());
         assert!(append(&mut journal, 7..8));
-        assert_eq!(ids(&rows_beside(&database).unwrap()), [7]);
+        assert_eq!(ids_beside(&database), [7]);
         journal.remove();
         assert!(beside(&database).is_empty());
     }
@@ -256,12 +257,12 @@ mod tests {
         let mut ends = vec![0];
         for id in 0..3 {
             append(&mut journal, id..id + 1);
-            ends.push(journal.end);
+            ends.push(journal.frames.len());
         }
         let bytes = std::fs::read(&journal.path).unwrap();
-        for cut in 0..=journal.end {
+        for cut in 0..=journal.frames.len() {
             let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
-            assert_eq!(frames(&bytes[..cut]).unwrap().len(), whole, "{cut}");
+            assert_eq!(frame::rows(&bytes[..cut]).unwrap().len(), whole, "{cut}");
         }
     }
 
@@ -272,7 +273,7 @@ mod tests {
         let mut journal = Journal::open(&database).unwrap();
         let taken = (0..).take_while(|at| append(&mut journal, at * 100..at * 100 + 100)).count();
         assert!(taken > 3, "{taken}");
-        assert_eq!(rows_beside(&database).unwrap().len(), taken * 100);
+        assert_eq!(ids_beside(&database).len(), taken * 100);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The file has a write-ahead log, which is brought to the disk at every commit. Readers and the writer do not wait for each other. Under load
 //! rows are safe in a `journal` first.
 
+mod column;
 mod journal;
 mod line;
 mod open;
@@ -23,22 +24,21 @@ pub(super) use self::read::Reading;
 #[cfg(test)]
 pub(super) use self::statements::ROWS_OF_USER;
 use self::statements::{CARRY, DROP, INSERT};
+use super::Unusable;
 use super::database::{Numbered, Trouble};
-use super::{Row, Unusable};
 
 /// As many rows that come together are a load: they go into the journal first.
 const LOAD: usize = 8;
-/// As many rows of the journal are brought into the table together: more make a reader wait, and save little.
-const MOST_BESIDE: usize = 512;
+/// As many rows of the journal are brought into the table together: more make whoever comes meanwhile wait, and save little.
+const MOST_BESIDE: usize = 2048;
 
 /// The writer's connection to the file.
 pub(super) struct Sqlite {
     connection: Connection,
     path: PathBuf,
     name: String,
+    /// Its rows are not in the table.
     journal: Option<Journal>,
-    /// The rows that are in the journal and not in the table.
-    beside: Vec<(i64, Row)>,
 }
 
 impl Sqlite {
@@ -49,7 +49,7 @@ impl Sqlite {
     pub(super) fn open(path: &Path, patience: Duration) -> Result<Self, Unusable> {
         let name = name(path);
         let connection = open::open(path, patience).map_err(|refusal| refusal.of(&name))?;
-        let opened = Self { connection, path: path.to_owned(), name, journal: None, beside: Vec::new() };
+        let opened = Self { connection, path: path.to_owned(), name, journal: None };
         let brought = journal::bring_in(path, |lines| opened.insert(lines));
         brought.map_err(|trouble: Trouble| {
             Unusable(format!("the store {} does not take what was left beside it: {}", opened.name, trouble.0))
@@ -67,7 +67,8 @@ impl Sqlite {
         if rows.len() >= LOAD && self.append_beside(rows) {
             return Ok(());
         }
-        let lines: Vec<Line<'_>> = self.numbered_beside().chain(rows.iter().map(Line::of)).collect();
+        let mut lines = self.beside()?;
+        lines.extend(rows.iter().map(Line::of));
         self.insert(&lines)?;
         drop(lines);
         self.none_beside();
@@ -76,13 +77,13 @@ impl Sqlite {
 
     /// Whether rows are in the journal alone.
     pub(super) fn is_behind(&self) -> bool {
-        !self.beside.is_empty()
+        self.count_beside() > 0
     }
 
     /// Brings the rows of the journal into the table.
     pub(super) fn catch_up(&mut self) -> Result<(), Trouble> {
         if self.is_behind() {
-            self.insert(&self.numbered_beside().collect::<Vec<_>>())?;
+            self.insert(&self.beside()?)?;
             self.none_beside();
         }
         Ok(())
@@ -90,36 +91,32 @@ impl Sqlite {
 
     /// Puts rows into the journal. `false`: it has no room, or is of no use; the table takes them.
     fn append_beside(&mut self, rows: &[Numbered<'_>]) -> bool {
-        if self.beside.len() + rows.len() > MOST_BESIDE && (self.is_behind() || rows.len() > MOST_BESIDE) {
+        if self.count_beside() + rows.len() > MOST_BESIDE {
             return false;
         }
         if self.journal.is_none() {
             self.journal = Journal::open(&self.path).inspect_err(|error| self.note(error)).ok();
         }
         let Some(journal) = &mut self.journal else { return false };
-        match journal.append(rows) {
-            Ok(true) => {
-                self.beside.extend(rows.iter().map(|numbered| (numbered.id, numbered.row.clone())));
-                true
-            }
-            Ok(false) => false,
-            Err(error) => {
-                self.note(&error);
-                false
-            }
-        }
+        journal.append(rows).unwrap_or_else(|error| {
+            self.note(&error);
+            false
+        })
     }
 
     fn note(&self, error: &std::io::Error) {
         tracing::warn!(store = self.name, %error, "the ledger's journal takes no rows; they go straight into the ledger");
     }
 
-    fn numbered_beside(&self) -> impl Iterator<Item = Line<'_>> {
-        self.beside.iter().map(|(id, row)| Line::of(&Numbered { id: *id, row }))
+    fn count_beside(&self) -> usize {
+        self.journal.as_ref().map_or(0, Journal::count)
+    }
+
+    fn beside(&self) -> std::io::Result<Vec<Line<'_>>> {
+        self.journal.as_ref().map_or(Ok(Vec::new()), Journal::rows)
     }
 
     fn none_beside(&mut self) {
-        self.beside.clear();
         if let Some(mut journal) = self.journal.take() {
             match journal.begin_again() {
                 Ok(()) => self.journal = Some(journal),

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Params, Row};
 use toolgate_config::money::NanoUsd;
 use toolgate_config::price::Billed;
 
+use super::journal::Contents;
 use super::line::Line;
 use super::statements::{CARRIED, CARRIED_OF_USER, ROWS, ROWS_OF_USER};
 use super::{journal, name, open, pins};
@@ -37,14 +38,15 @@ impl Reading {
     pub(crate) fn sums(&mut self, asked: &Asked) -> Result<Vec<Sum>, Trouble> {
         let since = asked.since.map_or(i64::MIN, Timestamp::as_microsecond);
         let mut tally = Tally::default();
-        let beside = journal::rows_beside(&self.path)?;
+        let journals = journal::all_beside(&self.path)?;
+        let beside = journals.iter().map(Contents::rows).collect::<std::io::Result<Vec<_>>>()?;
         // One view for both statements: rows that are carried on in between would be counted twice, or never.
         let view = self.connection.transaction()?;
         match &asked.of {
             None => add(&view, &ROWS, [since], &mut tally)?,
             Some((key, user)) => add(&view, &ROWS_OF_USER, (since, key, user), &mut tally)?,
         }
-        for line in beside.iter().filter(|line| line.at >= since && is_of(line, asked)) {
+        for line in beside.iter().flatten().filter(|line| line.at >= since && is_of(line, asked)) {
             if !is_in(&view, line)? {
                 tally.add(line.group(), &line.amounts());
             }

@@ -127,13 +127,14 @@ fn a_full_disk_takes_all_or_nothing_of_a_batch() {
     let path = folder.path("toolgate.db");
     let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
     let now = database_pages(&database, 1);
-    let rows: Vec<_> = (0..1000).map(|_| row()).collect();
+    // More than go into the journal.
+    let rows: Vec<_> = (0..3000).map(|_| row()).collect();
     let trouble = database.append(&numbered(&rows)).unwrap_err();
     assert_eq!(trouble.0, "there is no room left on its disk");
     assert_eq!(rows_of(&path), 0);
-    database_pages(&database, now + 1000);
+    database_pages(&database, now + 3000);
     database.append(&numbered(&rows)).unwrap();
-    assert_eq!(rows_of(&path), 1000);
+    assert_eq!(rows_of(&path), 3000);
 }
 
 fn numbered(rows: &[Row]) -> Vec<Numbered<'_>> {
@@ -145,17 +146,17 @@ fn rows_of_a_load_are_read_at_once_and_each_once_wherever_they_are() {
     let folder = Folder::new();
     let path = folder.path("toolgate.db");
     let mut database = Sqlite::open(&path, PATIENCE.busy).unwrap();
-    let rows: Vec<_> = (0..700).map(|_| row()).collect();
+    let rows: Vec<_> = (0..2500).map(|_| row()).collect();
     let numbered = numbered(&rows);
-    for (upto, beside) in [(20, 20), (40, 40), (45, 0), (60, 15), (61, 0), (500, 439), (700, 0)] {
+    for (upto, beside) in [(20, 20), (40, 40), (45, 0), (60, 15), (61, 0), (2000, 1939), (2500, 0)] {
         let seen = usize::try_from(rows_of(&path)).unwrap();
         database.append(&numbered[seen..upto]).unwrap();
         assert_eq!((rows_of(&path), in_table(&path)), (upto as u64, upto as u64 - beside), "{upto}");
     }
     database.append(&numbered[..30]).unwrap();
-    assert_eq!((rows_of(&path), database.is_behind()), (700, true), "rows that are written again are the same rows");
+    assert_eq!((rows_of(&path), database.is_behind()), (2500, true), "rows that are written again are the same rows");
     database.catch_up().unwrap();
-    assert_eq!((rows_of(&path), in_table(&path), database.is_behind()), (700, 700, false));
+    assert_eq!((rows_of(&path), in_table(&path), database.is_behind()), (2500, 2500, false));
     database.close();
     let left: Vec<_> = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["toolgate.db"], "a closed store is one file");
