@@ -29,7 +29,9 @@ impl Credentials {
     /// Whether a text holds one.
     pub fn are_in(&self, text: &str) -> bool {
         let redactor = self.redactor.get_or_init(|| Redactor::new(&self.rules));
-        matches!(redactor.text(text, &mut Counts::default()), Cow::Owned(_))
+        // Behind another word: what is taken for a credential only where it is a whole text, such as 32 hexadecimal digits, is as a rule the
+        // name of something where it is a part of a URL.
+        matches!(redactor.text(&format!("of {text}"), &mut Counts::default()), Cow::Owned(_))
     }
 }
 

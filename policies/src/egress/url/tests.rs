@@ -367,3 +367,75 @@ fn a_path_is_one_of_the_first_site() {
     assert_eq!(judge_url(Scope::Listed(&entries()), "/imprint"), Err(BadUrl));
     assert_eq!(judge_url(Scope::None, "/imprint"), Err(EgressRefusal::NoEgress));
 }
+
+/// Pieces of which hostile URLs are made.
+const PIECES: &[&str] = &[
+    "http://",
+    "https://",
+    "HTTPS://",
+    "//",
+    "/",
+    "\\",
+    "allowed.test",
+    "ALLOWED.TEST",
+    "ａllowed。test",
+    "192.0.2.7",
+    "0xC0.0.519",
+    "3221225991",
+    "127.0.0.1",
+    "[2001:db8::7]",
+    "[::1]",
+    "[",
+    "]",
+    "evil.test",
+    "bücher.test",
+    "xn--",
+    ".",
+    "..",
+    "@",
+    ":",
+    ":443",
+    ":80",
+    ":8080",
+    ":0",
+    "%",
+    "%2e",
+    "%00",
+    "?",
+    "#",
+    "&",
+    "=",
+    "\t",
+    "\r\n",
+    "\u{ad}",
+    "\u{200d}",
+    "é",
+    "🦀",
+    "a",
+    "1",
+    "-",
+    "*",
+    ";",
+];
+
+proptest::proptest! {
+    #[test]
+    fn what_passes_is_an_entry_and_is_read_alike_again(
+        chosen in proptest::collection::vec(proptest::sample::select(PIECES), 0..8),
+        wild in ".{0,12}",
+    ) {
+        let (entries, sites) = (entries(), sites());
+        for text in [chosen.concat(), format!("https://allowed.test{}", chosen.concat()), format!("{}{wild}", chosen.concat())] {
+            for scope in [Scope::Listed(&entries), Scope::OwnSite(&sites)] {
+                let Ok(target) = judge_url(scope, &text) else { continue };
+                let (origin, path) = (target.permit().origin(), target.path());
+                let listed = entries.iter().any(|entry| entry.address == origin.address);
+                proptest::prop_assert!(listed, "{text:?}: {origin:?}");
+                let plain = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+                proptest::prop_assert!(plain, "{text:?}: {path:?}");
+                let again = format!("{}://{}{path}", origin.scheme.as_str(), origin.address);
+                proptest::prop_assert_eq!(judge_url(scope, &again), Ok(target), "{:?}", text);
+            }
+        }
+    }
+}
