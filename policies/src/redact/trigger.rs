@@ -30,6 +30,8 @@ pub(super) enum Trigger {
     Mailchimp,
     /// The address of a webhook.
     Webhook,
+    /// What comes before a login of Oracle's.
+    Oracle,
     /// `@`: an e-mail address.
     At,
     /// `@tcp(`: a login before it.
@@ -78,6 +80,9 @@ const OTHERS: &[(&str, Trigger)] = &[
     ("basic", Trigger::Basic),
     ("cookie", Trigger::Cookies),
     ("-us", Trigger::Mailchimp),
+    ("oracle:thin:", Trigger::Oracle),
+    ("oracle:oci:", Trigger::Oracle),
+    ("sqlplus ", Trigger::Oracle),
     ("hooks.slack.com/services/", Trigger::Webhook),
     ("hooks.slack.com/workflows/", Trigger::Webhook),
     ("discord.com/api/webhooks/", Trigger::Webhook),
@@ -126,9 +131,14 @@ impl Trigger {
     fn hold(self, view: &View<'_>, start: usize, end: usize) -> usize {
         match self {
             Self::Shape(_) | Self::Whole | Self::Jwt | Self::Pem | Self::Plus | Self::Bracket => start,
-            Self::Mask | Self::Userinfo | Self::Webhook | Self::Field(_) | Self::Authorization | Self::Bearer | Self::Basic => {
-                end
-            }
+            Self::Mask
+            | Self::Userinfo
+            | Self::Webhook
+            | Self::Oracle
+            | Self::Field(_)
+            | Self::Authorization
+            | Self::Bearer
+            | Self::Basic => end,
             Self::Cookies | Self::NextCookie => end,
             Self::Mailchimp => start.saturating_sub(shapes::MAILCHIMP),
             Self::Network => dsn::begins(view, start),
@@ -158,6 +168,7 @@ impl Trigger {
             Self::NextCookie => header::next_cookie(view, end),
             Self::Mailchimp => shapes::mailchimp(view, start, end),
             Self::Webhook => url::webhook(view, end),
+            Self::Oracle => dsn::oracle(view, end),
             Self::Network => dsn::find(view, start),
             Self::Dot => bot::discord(view, start, end),
             Self::Digit => number(view, start),

@@ -32,6 +32,7 @@ fn a_name_around_a_secret_stays() {
             "- name: DB_PASSWORD\n  value: [redacted:password]\n- name: A\n  value: b",
         ),
         (r#"<add key="Password" value="hunter2"/>"#, r#"<add key="Password" value="[redacted:password]"/>"#),
+        ("jdbc:oracle:thin:scott/tiger@//db:1521/orcl", "jdbc:oracle:thin:scott/[redacted:password]@//db:1521/orcl"),
         ("0123456789abcdef0123456789abcdef", "[redacted:api_key]"),
         ("<password>hunter2</password>", "<password>[redacted:password]</password>"),
         ("Server=db;User Id=sa;Pwd=hunter2;Database=x", "Server=db;User Id=sa;Pwd=[redacted:password];Database=x"),

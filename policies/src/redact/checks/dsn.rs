@@ -14,6 +14,17 @@ pub(in crate::redact) fn find(view: &View<'_>, at: usize) -> Found<Option<Hit>> 
     Ok((!masked).then(|| Hit::new(from, at, Kind::Password)))
 }
 
+/// `user/password@` as Oracle's tools have it, behind what says that it is one.
+pub(in crate::redact) fn oracle(view: &View<'_>, end: usize) -> Found<Option<Hit>> {
+    let slash = view.run(end, 32, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#'))?;
+    if slash == end || view.at(slash)? != Some(b'/') {
+        return Ok(None);
+    }
+    let to = view.run(slash + 1, PASSWORD, |byte| in_login(byte) && byte != b'@' && byte != b'[')?;
+    let is = to > slash + 1 && view.at(to)? == Some(b'@');
+    Ok(is.then(|| Hit::new(slash + 1, to, Kind::Password)))
+}
+
 /// What a login is made of.
 pub(in crate::redact) fn in_login(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>') || !byte.is_ascii()

@@ -176,7 +176,7 @@ fn open(view: &View<'_>, from: usize) -> Found<(Close, usize)> {
 
 fn is_secret(view: &View<'_>, name: &Name<'_>, sign: &Sign, value: &Value<'_>) -> Found<bool> {
     let json = sign.join == Join::Colon && sign.quoted && value.quoted;
-    if if json { is_reference(value.text) } else { is_placeholder(value.text) } {
+    if if json || sign.join == Join::Query { is_reference(value.text) } else { is_placeholder(value.text) } {
         return Ok(false);
     }
     let password = matches!(name.word, Word::Password | Word::Pass);

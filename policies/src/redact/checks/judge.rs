@@ -122,7 +122,7 @@ pub(in crate::redact) fn is_token_like(value: &[u8]) -> bool {
     }
     (digit && letter)
         || (value.len() >= 16 && lower && upper && !value.contains(&b'.'))
-        || (value.len() >= 20 && letter && !value.contains(&b'.') && !value.contains(&b'_') && !value.contains(&b'-'))
+        || (value.len() >= 16 && letter && !value.contains(&b'.') && !value.contains(&b'_') && !value.contains(&b'-'))
 }
 
 /// Whether a word of a sentence can be a password: it has something that words have not.

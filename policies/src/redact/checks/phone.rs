@@ -204,7 +204,7 @@ impl Written {
     /// Whether an area code and an exchange of North America stand at a digit.
     fn has_area(&self, from: usize) -> bool {
         let (area, exchange) = (self.number(from, 3), self.number(from + 3, 3));
-        (200..=999).contains(&area) && area % 100 != 11 && (200..=999).contains(&exchange) && exchange % 100 != 11
+        (200..=999).contains(&area) && area % 100 != 11 && (100..=999).contains(&exchange)
     }
 
     /// Whether it is written as nobody writes a number: a digit a group.
