@@ -34,7 +34,8 @@ pub(in crate::redact) fn in_login(byte: u8) -> bool {
 pub(in crate::redact) fn begins(view: &View<'_>, place: usize) -> usize {
     let from = view.run_back(place, PASSWORD + 1, in_login);
     let login = view.slice(from, place);
-    match login.iter().position(|&byte| byte == b':') {
+    // The last colon: which one that is changes only when another comes.
+    match login.iter().rposition(|&byte| byte == b':') {
         Some(colon)
             if colon > 0
                 && !login.get(colon + 1..).is_some_and(|rest| rest.starts_with(b"/"))

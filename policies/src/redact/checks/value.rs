@@ -79,7 +79,7 @@ fn ends_line(byte: Option<u8>) -> bool {
 fn bare(view: &View<'_>, place: usize, byte: u8) -> Found<bool> {
     Ok(match byte {
         b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'<' | b'>' => false,
-        b')' | b']' | b'}' => view.at(place + 1)?.is_some_and(|next| next.is_ascii_alphanumeric()),
+        b')' | b']' | b'}' => view.word_goes_on(place + 1)?,
         b',' | b';' | b'&' | b'|' => !separates(view, byte, place + 1)?,
         b'\\' => !matches!(view.at(place + 1)?, Some(b'n' | b'r' | b't' | b'"' | b'\'')),
         _ => true,
