@@ -111,7 +111,7 @@ mod tests {
             let Readable { text: shown, .. } = readable(&text, false, "max_result: 1MiB");
             assert!(!shown.contains("AK"), "{cut}");
             assert!(
-                shown.ends_with(&format!("bytes shown]")) && shown.contains("of more than"),
+                shown.ends_with("bytes shown]") && shown.contains("of more than"),
                 "{}",
                 &shown[shown.len() - 80..]
             );
