@@ -21,7 +21,8 @@ impl Arguments {
         let mut text = self.text.to_string();
         let mut places = schema.wants_structure(&self.value);
         for _ in 0..DEEPEST_STRINGS {
-            if !places.into_iter().fold(false, |changed, place| unwrap(&mut text, &place) || changed) {
+            // Each of them, also behind one that was.
+            if places.iter().filter(|place| unwrap(&mut text, place)).count() == 0 {
                 break;
             }
             let unwrapped = Self::parse(&text).map_err(|fault| fault.to_string())?;
