@@ -110,11 +110,7 @@ mod tests {
             let text = format!("{} {}", "y ".repeat(MARGIN), &KEY[..cut]);
             let Readable { text: shown, .. } = readable(&text, false, "max_result: 1MiB");
             assert!(!shown.contains("AK"), "{cut}");
-            assert!(
-                shown.ends_with("bytes shown]") && shown.contains("of more than"),
-                "{}",
-                &shown[shown.len() - 80..]
-            );
+            assert!(shown.ends_with("bytes shown]") && shown.contains("of more than"), "{}", &shown[shown.len() - 80..]);
         }
     }
 
