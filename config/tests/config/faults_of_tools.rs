@@ -102,10 +102,10 @@ fn a_tool_has_a_data_class_from_somewhere() {
 }
 
 #[test]
-fn what_a_tool_has_later_is_refused_by_name() {
+fn only_what_reads_is_answered_from_memory() {
     refused_tools([(
-        "  - { name: t, group: shop, cache: 60s, http: { url: 'https://shop.example.org/' } }\n",
-        "2:29: tools[0].cache: not supported yet",
+        "  - { name: t, group: shop, cache: 60s, http: { method: PUT, url: 'https://shop.example.org/' } }\n",
+        "2:36: tools[0].cache: a write is never answered from memory, and the effect is non_idempotent_write; allowed: with `effect: read_only`",
     )]);
 }
 
