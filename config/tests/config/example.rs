@@ -32,7 +32,11 @@ fn whatever_line_of_it_is_lost_or_cut_it_loads_or_says_why() {
             let text = lines.join("\n");
             if let Err(faults) = read(&Source { path: Path::new(PATH), text: &text, env: &|_| Some("x".to_owned()) }) {
                 assert!(!faults.is_empty(), "refused without a reason:\n{text}");
-                assert!(faults.is_sorted_by_key(|fault| (fault.place.file != Path::new(PATH), fault.place.line, fault.place.column)));
+                assert!(faults.is_sorted_by_key(|fault| (
+                    fault.place.file != Path::new(PATH),
+                    fault.place.line,
+                    fault.place.column
+                )));
             }
         }
     }

@@ -224,6 +224,9 @@ fn what_is_not_supported_yet_is_refused_by_name() {
     refused([
         ("builtin: {}\n", "1:1: builtin: not supported yet"),
         ("telemetry: { otlp: 'http://127.0.0.1:4318' }\n", "1:14: telemetry.otlp: not supported yet"),
-        ("groups: { g: { egress: own_site } }\n", "1:24: groups.g.egress: `own_site` means the sites of `builtin.system.sites`, and `builtin` is not supported yet; allowed: a list of `host:port`, or the word none"),
+        (
+            "groups: { g: { egress: own_site } }\n",
+            "1:24: groups.g.egress: `own_site` means the sites of `builtin.system.sites`, and `builtin` is not supported yet; allowed: a list of `host:port`, or the word none",
+        ),
     ]);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use toolgate_tests::gateway::{Gateway, free_addresses};
 use toolgate_tests::scenario::Mode;
-use toolgate_tests::stage::eventually;
+use toolgate_tests::stage::{PATIENCE, eventually};
 use toolgate_tests::stand::Stand;
 
 use crate::{installed, offered, runs, told};
@@ -124,9 +124,8 @@ struct Listening {
 }
 
 impl Listening {
-    async fn start(address: &str) -> Self {
-        let port = address.rsplit_once(':').expect("a port").1;
-        let process = Command::new(installed().join("bin/mcp-server-everything"))
+    fn spawn(port: &str) -> Child {
+        Command::new(installed().join("bin/mcp-server-everything"))
             .arg("streamableHttp")
             .env("PORT", port)
             .stdin(Stdio::null())
@@ -134,10 +133,26 @@ impl Listening {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
-            .expect("it starts");
+            .expect("it starts")
+    }
+
+    async fn start(address: &str) -> Self {
+        let port = address.rsplit_once(':').expect("a port").1;
         let address = format!("127.0.0.1:{port}");
-        eventually("the server listens", || async { tokio::net::TcpStream::connect(&address).await.is_ok() }).await;
-        Self { process, address }
+        // Of a busy machine it may take longer than everything else does, and whoever had the port last may still be leaving it.
+        for _ in 0..6 {
+            let mut process = Self::spawn(port);
+            for _ in 0..100 {
+                if tokio::net::TcpStream::connect(&address).await.is_ok() {
+                    return Self { process, address };
+                }
+                if process.try_wait().expect("its state").is_some() {
+                    break;
+                }
+                tokio::time::sleep(PATIENCE / 100).await;
+            }
+        }
+        panic!("the everything server does not listen");
     }
 
     async fn kill(mut self) {
