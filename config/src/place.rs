@@ -79,6 +79,8 @@ impl Faults {
             let Place { file: of, line, column, .. } = &fault.place;
             (of != file, of.clone(), *line, *column)
         });
+        // What is wrong with one line for many tools is said once.
+        self.0.dedup();
         self.0
     }
 }

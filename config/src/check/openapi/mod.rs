@@ -22,6 +22,7 @@ use super::rule::{Said, class_of, redacted, said};
 use super::tools::{default_effect, written_egress};
 use super::{declared, unique};
 use crate::address::BaseUrl;
+use crate::class::DataClass;
 use crate::group::Group;
 use crate::mcp::ToolRule;
 use crate::names::{GroupName, ToolName};
@@ -155,8 +156,9 @@ impl Api<'_> {
     fn tool(&self, one: &Chosen<McpTool>, written: &Written<'_>, faults: &mut Faults) -> Option<Tool> {
         let rule = self.rule(one, written.method, faults);
         let base = self.base(written, faults);
+        let sendable = can_be_asked(written, &self.document.whole(), faults);
         let Carried { description, parameters, mut work } = carry(written, &base?, Schemas::new(self.document.version), faults)?;
-        let rule = rule?;
+        let (rule, true) = (rule?, sendable) else { return None };
         // What the operator sends along is no argument of the model's.
         work.headers.retain(|(name, _)| self.headers.iter().all(|(own, _)| own != name));
         work.headers.extend(self.headers.iter().map(|(name, value)| (name.clone(), fixed(value))));
@@ -195,7 +197,7 @@ impl Api<'_> {
             requires_admin: *raw.requires_admin.value()?,
             scopes: super::scopes(&raw.scopes),
             requires_approval: writes,
-            data_class: class_of(&raw.data_class, &raw.place, Some(self.group), faults)?,
+            data_class: self.data_class(own, faults)?,
             personal: raw.personal.or(self.group.personal)?,
             timeout: *raw.timeout.value()?,
             max_result: raw.max_result.value()?.0,
@@ -204,6 +206,15 @@ impl Api<'_> {
             redacted: redacted(&raw.redact, own.map_or(&Given::Absent, |own| &own.enabled), faults)?.unwrap_or(true),
         };
         own.map_or(Some(general.clone()), |with| said!(with).over(&general, faults))
+    }
+
+    /// The class of what a tool returns: its own, the section's, the group's.
+    fn data_class(&self, own: Option<&McpTool>, faults: &mut Faults) -> Option<DataClass> {
+        match own.map(|own| own.data_class.optional()) {
+            Some(None) => None,
+            Some(Some(Some(own))) => Some(own.value),
+            Some(Some(None)) | None => class_of(&self.raw.data_class, &self.raw.place, Some(self.group), faults),
+        }
     }
 
     /// Where the operation is: what the operator says, else the first of the document's servers that the group may reach.
@@ -238,6 +249,27 @@ impl Api<'_> {
         }
         found
     }
+}
+
+/// Whether a request can carry the credentials that an operation asks for: one set of those that it would be content with. A header is sent
+/// along, if the operator says it; nothing else is.
+fn can_be_asked(written: &Written<'_>, whole: &Here<'_>, faults: &mut Faults) -> bool {
+    let Some(sets) = written.here.get("security").or_else(|| whole.get("security")) else { return true };
+    let schemes = whole.get("components").and_then(|components| components.get("securitySchemes"));
+    let in_a_header = |name: &str| {
+        let scheme = schemes.as_ref().and_then(|schemes| schemes.get(name));
+        let place = scheme.as_ref().and_then(|scheme| scheme.get("in")).and_then(|place| place.text());
+        place.is_none_or(|place| place == "header")
+    };
+    let mut sets_of_headers = sets.items().map(|set| set.members().all(|(name, _)| in_a_header(name)));
+    let possible = sets.items().next().is_none() || sets_of_headers.any(|all| all);
+    if !possible {
+        faults.add(
+            &sets.place(),
+            "a credential in a query or a cookie cannot be carried over; allowed: in a header, set in `headers`",
+        );
+    }
+    possible
 }
 
 /// The servers that hold for an operation: its own, else those of its path, else the document's.

@@ -221,6 +221,11 @@ fn what_cannot_be_carried_over_is_a_fault_where_it_stands() {
             "6",
             "its schemas cannot be carried over",
         ),
+        (
+            "  /a:\n    get: { operationId: op, security: [ { k: [] } ] }\ncomponents: { securitySchemes: { k: { type: apiKey, in: query, name: k } } }".to_owned(),
+            "5",
+            "a credential in a query or a cookie",
+        ),
         ("  /a:\n    options: { operationId: op }".to_owned(), "", "tools have no such method"),
         ("  /a:\n    get: { operationId: other }".to_owned(), "", "the document has no operation `op`; "),
         ("  /a:\n    get: { operationId: op, operationId: op }".to_owned(), "5", "this key is here twice"),
@@ -250,6 +255,16 @@ fn a_document_that_is_none_is_a_fault() {
     let text = "groups: { g: { data_class: public } }\nopenapi: { s: { spec: gone.yaml, group: g, operations: [a] } }\n";
     let faults = read(&Source { path: &folder.0.join("toolgate.yaml"), text, env: &|_| None }).unwrap_err();
     assert!(faults[0].message.contains("cannot be read"), "{faults:#?}");
+}
+
+#[test]
+fn a_credential_in_a_header_is_the_operators_business_and_one_fault_is_said_once() {
+    let spec = "openapi: 3.1.0\nservers: [{ url: \"https://shop.internal\" }]\nsecurity: [ { q: [] }, { h: [] } ]\n\
+                paths: { /a: { get: { operationId: a } }, /b: { get: { operationId: b, security: [] } } }\n\
+                components: { securitySchemes: { q: { type: apiKey, in: query, name: q }, h: { type: http, scheme: bearer } } }";
+    assert_eq!(config(spec, "operations: [a, b]").unwrap().tools.len(), 2);
+    let faults = config(spec, "operations: [a, b], base_url: \"https://evil.example\"").unwrap_err();
+    assert_eq!(faults.len(), 1, "{faults:#?}");
 }
 
 #[test]
