@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use toolgate_config::Config;
 use toolgate_config::mcp::Reach;
 use toolgate_config::redaction::{Pattern, Rules};
@@ -118,7 +119,14 @@ impl Values {
 
     fn reach(&mut self, reach: &Reach) {
         match reach {
-            Reach::Http { headers, .. } => headers.iter().for_each(|(name, value)| self.named(name, value.expose())),
+            Reach::Http { headers, url } => {
+                headers.iter().for_each(|(name, value)| self.named(name, value.expose()));
+                let query = url.path.split_once('?').map_or("", |(_, query)| query);
+                for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+                    let value = percent_decode_str(value).decode_utf8_lossy();
+                    self.named(name, &value);
+                }
+            }
             Reach::Stdio { args, env, .. } => {
                 env.iter().for_each(|(name, value)| self.named(name, value.expose()));
                 let mut option = String::new();
@@ -126,6 +134,10 @@ impl Values {
                     let arg = arg.expose();
                     match arg.split_once('=') {
                         Some((name, value)) if name.starts_with('-') => self.named(name, value),
+                        // A header, as programs that reach a server elsewhere are given it.
+                        _ if arg.split_once(':').is_some_and(|(name, _)| is_secret_name(name)) => {
+                            arg.split_once(':').into_iter().for_each(|(_, value)| self.take(value));
+                        }
                         _ if option.starts_with('-') && !option.contains('=') && !arg.starts_with('-') => {
                             self.named(&option, arg)
                         }
@@ -251,10 +263,10 @@ tools:
       url: "https://h.test/?api_key=url-CANARY-1&kind=not-a-secret"
       headers: { authorization: "Bearer header-CANARY", x-note: "nothing secret", x-tenant-key: "tenant-CANARY{q}" }
 mcp_servers:
-  far: { url: "https://h.test/mcp", headers: { X-Api-Key: "far-CANARY-1" }, group: g }
+  far: { url: "https://h.test/mcp?token=query-CANARY%211&kind=not-a-secret", headers: { X-Api-Key: "far-CANARY-1" }, group: g }
   near:
     command: x
-    args: ["--token=arg-CANARY-1", "--password", "arg-CANARY-2", "--zone", "not-a-secret", "mysql://u:dsn-CANARY@h/x"]
+    args: ["--token=arg-CANARY-1", "--password", "arg-CANARY-2", "--zone", "not-a-secret", "mysql://u:dsn-CANARY@h/x", "--header", "Authorization: Bearer arg-CANARY-3"]
     env: { NEAR_TOKEN: "env-CANARY-1", NEAR_ZONE: "not-a-secret", SHORT_TOKEN: "short" }
     group: g
 "#;
@@ -267,11 +279,13 @@ mcp_servers:
             "admin-CANARY-1",
             "arg-CANARY-1",
             "arg-CANARY-2",
+            "arg-CANARY-3",
             "dsn-CANARY",
             "env-CANARY-1",
             "far-CANARY-1",
             "header-CANARY",
             "provider-CANARY",
+            "query-CANARY!1",
             "store-CANARY",
             "tenant-CANARY",
             "url-CANARY-1",

@@ -12,6 +12,8 @@ use toolgate_config::names::{ServerName, ToolName};
 use toolgate_config::schema::Schema;
 use toolgate_config::tool::{Definition, McpWork, Source, Tool, Tools, Work};
 
+use crate::foreign;
+
 /// The longest name of a server's own, in bytes.
 const LONGEST_NAME: usize = 1024;
 /// The longest description that a model reads, in bytes.
@@ -166,7 +168,7 @@ fn tool(server: &Arc<McpServer>, rule: &ToolRule, told: &Told<'_>, definition: D
     Ok(Tool {
         name: naming::offered(server.name.as_str(), told.name),
         group: Arc::clone(&server.group),
-        description: cleaned(told.description),
+        description: foreign::neutral(&cleaned(told.description)).into_owned(),
         parameters: schema(told.schema)?,
         source: Source::Mcp,
         work: Work::Mcp(McpWork { server: Arc::clone(server), tool: told.name.to_owned() }),
@@ -205,7 +207,9 @@ fn schema(told: &Value) -> Result<Schema, Unfit> {
     }
     whole.extend(members.iter().map(|(name, value)| (name.clone(), value.clone())));
     whole.entry("properties").or_insert_with(|| json!({}));
-    let schema = Schema::compile(Value::Object(whole)).map_err(Unfit::Invalid)?;
+    let mut whole = Value::Object(whole);
+    foreign::neutral_descriptions(&mut whole);
+    let schema = Schema::compile(whole).map_err(Unfit::Invalid)?;
     match schema.text().len() {
         ..=LONGEST_SCHEMA => Ok(schema),
         bytes => Err(Unfit::Long(bytes)),
@@ -282,4 +286,4 @@ pub fn shown(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
-use toolgate_tests::gateway::{Gateway, free_addresses};
+use toolgate_tests::gateway::Gateway;
 use toolgate_tests::scenario::Mode;
 use toolgate_tests::stage::{PATIENCE, eventually};
 use toolgate_tests::stand::Stand;
@@ -120,14 +120,15 @@ async fn the_sqlite_server() {
 /// The everything server, listening by itself.
 struct Listening {
     process: Child,
+    port: u16,
     address: String,
 }
 
 impl Listening {
-    fn spawn(port: &str) -> Child {
+    fn spawn(port: u16) -> Child {
         Command::new(installed().join("bin/mcp-server-everything"))
             .arg("streamableHttp")
-            .env("PORT", port)
+            .env("PORT", port.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -136,15 +137,14 @@ impl Listening {
             .expect("it starts")
     }
 
-    async fn start(address: &str) -> Self {
-        let port = address.rsplit_once(':').expect("a port").1;
+    async fn start(port: u16) -> Self {
         let address = format!("127.0.0.1:{port}");
         // Of a busy machine it may take longer than everything else does, and whoever had the port last may still be leaving it.
         for _ in 0..6 {
             let mut process = Self::spawn(port);
             for _ in 0..100 {
                 if tokio::net::TcpStream::connect(&address).await.is_ok() {
-                    return Self { process, address };
+                    return Self { process, port, address };
                 }
                 if process.try_wait().expect("its state").is_some() {
                     break;
@@ -158,6 +158,14 @@ impl Listening {
     async fn kill(mut self) {
         self.process.kill().await.expect("it ends");
     }
+}
+
+/// A port that is free at every address of this machine: the everything server listens at all of them, and other tests have addresses of
+/// their own with ports from 12,000.
+fn port_of_every_host() -> u16 {
+    let first = std::process::id() % 7000;
+    let mut ports = (0..7000).filter_map(|next| u16::try_from(4000 + (first + next) % 7000).ok());
+    ports.find(|port| std::net::TcpListener::bind(("0.0.0.0", *port)).is_ok()).expect("a port")
 }
 
 fn over_http(address: &str) -> Value {
@@ -190,16 +198,15 @@ async fn two_calls() -> Stand {
 
 #[tokio::test]
 async fn the_everything_server_over_http_and_its_restart_in_the_middle_of_a_run() {
-    let address = free_addresses().0;
-    let server = Listening::start(&address).await;
+    let server = Listening::start(port_of_every_host()).await;
     let stand = two_calls().await;
     let _gateway = stand.serve(over_http(&server.address)).await;
     assert_eq!(offered(&stand).await.len(), 13);
     let mut again = None;
     survives(&stand, async || {
-        let address = server.address.clone();
+        let port = server.port;
         server.kill().await;
-        again = Some(Listening::start(&address).await);
+        again = Some(Listening::start(port).await);
     })
     .await;
     drop(again);

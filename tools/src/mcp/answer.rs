@@ -1,5 +1,5 @@
 //! What a call came to, in pieces: text that a model can read, and files that it may be able to look at. Each piece is as the server wrote
-//! it, so that whoever hands it on can clean each.
+//! it, and whole, so that whoever hands it on can clean each before anything is cut.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,15 +14,9 @@ use crate::said::NO_CONTENT;
 /// What stands for the text of an answer that is nothing but media.
 const NO_TEXT: &str = "(no text)";
 
-/// How much media one result may hold, in bytes of their base64 text.
+/// How many files one result may hold, and how much of them, in bytes of their base64 text.
+const MOST_FILES: usize = 20;
 const MOST_MEDIA: usize = 10 * 1024 * 1024;
-
-/// The longest text that is taken from an embedded resource, and the longest name, address or kind of one, in bytes.
-const LONGEST_RESOURCE: usize = 1024 * 1024;
-const LONGEST_WORD: usize = 512;
-
-/// The longest text of an error, in bytes.
-const LONGEST_ERROR: usize = 4096;
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +66,9 @@ impl Answer {
         if let Some(data) = result.structured.filter(|data| !reading.has_text && data.get() != "null") {
             reading.pieces.insert(0, Piece::Json(data.get().to_owned()));
         }
+        if reading.left_out > 0 {
+            reading.pieces.push(note(&format!("[{} more files: not shown]", reading.left_out)));
+        }
         if result.wants_more() {
             reading.pieces = vec![note("the tool asks for something that it cannot be given here")];
         } else if reading.pieces.is_empty() {
@@ -88,7 +85,6 @@ impl Answer {
 
     /// A call that the server answered with an error of the protocol.
     pub(super) fn refused(text: &str) -> Self {
-        let text = bound::head(text, LONGEST_ERROR);
         let piece = if text.trim().is_empty() { note(NO_CONTENT) } else { Piece::Text(text.to_owned()) };
         Self { bytes: text.len(), pieces: vec![piece], media: Vec::new(), is_error: true, mark: Mark::CLEAN }
     }
@@ -132,6 +128,7 @@ struct Reading {
     media: Vec<Media>,
     has_text: bool,
     media_bytes: usize,
+    left_out: usize,
 }
 
 impl Reading {
@@ -156,6 +153,10 @@ impl Reading {
     }
 
     fn file(&mut self, block: &Map<String, Value>, data: &str) {
+        if self.media.len() == MOST_FILES {
+            self.left_out += 1;
+            return;
+        }
         let data = word(block, data).unwrap_or_default();
         let kind = word(block, "mimeType").unwrap_or("application/octet-stream");
         let fits = self.media_bytes + data.len() <= MOST_MEDIA;
@@ -172,11 +173,10 @@ impl Reading {
         let Some(Value::Object(resource)) = block.get("resource") else {
             return self.pieces.push(note("[something that cannot be read]"));
         };
-        let address = bound::word(word(resource, "uri").unwrap_or_default(), LONGEST_WORD);
+        let address = one_line(word(resource, "uri").unwrap_or_default());
         match word(resource, "text") {
             Some(text) => {
-                self.has_text = true;
-                self.pieces.push(Piece::Text(format!("[resource: {address}]\n{}", bound::head(text, LONGEST_RESOURCE))));
+                self.pieces.push(Piece::Text(format!("[resource: {address}]\n{text}")));
             }
             None => {
                 self.pieces.push(Piece::Text(format!("[resource: {address}]")));
@@ -187,14 +187,18 @@ impl Reading {
 
     fn link(&mut self, block: &Map<String, Value>) {
         let words = ["name", "uri", "mimeType"].into_iter().filter_map(|name| word(block, name));
-        let words: Vec<String> = words.map(|text| bound::word(text, LONGEST_WORD)).collect();
-        self.has_text = true;
+        let words: Vec<String> = words.map(one_line).collect();
         self.pieces.push(Piece::Text(format!("[link: {}]", words.join(" "))));
     }
 }
 
 fn word<'b>(block: &'b Map<String, Value>, name: &str) -> Option<&'b str> {
     block.get(name).and_then(Value::as_str)
+}
+
+/// A text as one line of words.
+fn one_line(text: &str) -> String {
+    bound::word(text, text.len())
 }
 
 fn note(text: &str) -> Piece {

@@ -34,12 +34,11 @@ pub(crate) async fn run(
     }
 }
 
-/// The road of an HTTP tool's result, for one that comes in pieces: each without its secrets, then all of it cut.
+/// The road of an HTTP tool's result, for one that comes in pieces: without its secrets, then cut.
 fn answered(tool: &Tool, answer: Answer, redactor: &Redactor) -> Output {
     let mut redactions = Counts::default();
     let is_own = answer.pieces.iter().all(|piece| matches!(piece, Piece::Note(_)));
-    let texts: Vec<Cow<'_, str>> = answer.pieces.iter().map(|piece| cleaned(piece, tool, redactor, &mut redactions)).collect();
-    let text = texts.join("\n");
+    let text = readable(&answer.pieces, tool, redactor, &mut redactions);
     let text = bound::text(&text, tool.max_result, Total::Exactly(text.len()));
     let said = if answer.is_error { format!("{}\n", Said::Failed.about(tool.name.as_str())) } else { String::new() };
     Output {
@@ -51,6 +50,20 @@ fn answered(tool: &Tool, answer: Answer, redactor: &Redactor) -> Output {
         bytes: answer.bytes,
         ..Output::said(if answer.is_error { Outcome::Error } else { Outcome::Ok }, &Said::Failed, tool.name.as_str())
     }
+}
+
+/// The pieces one below the other, without their secrets. Neighbouring texts are one to whoever reads them, so a secret may lie across them;
+/// what may be JSON is looked at by itself, for there it goes by what its strings mean.
+fn readable(pieces: &[Piece], tool: &Tool, redactor: &Redactor, counts: &mut Counts) -> String {
+    let is_prose = |piece: &Piece| matches!(piece, Piece::Text(text) if !text.trim_start().starts_with(['{', '[']));
+    let runs = pieces.chunk_by(|one, next| is_prose(one) && is_prose(next)).map(|run| match run {
+        [only] => cleaned(only, tool, redactor, counts).into_owned(),
+        many => {
+            let text = many.iter().map(Piece::as_str).collect::<Vec<_>>().join("\n");
+            result::clean(&text, tool, redactor, counts).into_owned()
+        }
+    });
+    runs.collect::<Vec<_>>().join("\n")
 }
 
 fn cleaned<'p>(piece: &'p Piece, tool: &Tool, redactor: &Redactor, counts: &mut Counts) -> Cow<'p, str> {
@@ -70,4 +83,46 @@ fn failed(tool: &Tool, error: CallError) -> Output {
         CallError::TimedOut { sent } => (Outcome::Timeout, Said::TimedOut, sent),
     };
     Output { reached, ..Output::said(outcome, &said, tool.name.as_str()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_config::redaction::Redaction;
+
+    use super::*;
+    use crate::definitions::tests::any_tool;
+
+    #[test]
+    fn a_secret_that_lies_across_texts_or_behind_a_long_one_is_found() {
+        let key = [
+            "-----BEGIN PRIVATE",
+            " KEY-----\n",
+            &"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n".repeat(4),
+            "-----END PRIVATE",
+            " KEY-----",
+        ]
+        .concat();
+        let lines: Vec<_> = key.lines().map(|line| serde_json::json!({ "type": "text", "text": line })).collect();
+        let result = serde_json::json!({ "content": lines, "structuredContent": null }).to_string();
+        let (tool, redactor) = (any_tool(), Redactor::new(&Redaction::default().tool_results));
+        let output = answered(&tool, Answer::read(&result).unwrap(), &redactor);
+        assert!(!output.text.contains("MIIE"), "{}", output.text);
+        let secret = ["AKIA", "IOSFODNN7EXAMPLQ"].concat();
+        for before in 4070..4100 {
+            let output = answered(&tool, Answer::refused(&format!("{} {secret}", "y ".repeat(before / 2))), &redactor);
+            assert!(!output.text.contains("AKIA"), "{before}");
+        }
+    }
+
+    #[test]
+    fn files_are_counted_and_data_beside_a_link_is_not_lost() {
+        let picture = serde_json::json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
+        let link = serde_json::json!({ "type": "resource_link", "uri": "file:///a", "name": "a" });
+        let content: Vec<_> = std::iter::repeat_n(picture, 300).chain([link]).collect();
+        let result = serde_json::json!({ "content": content, "structuredContent": { "n": 1 } }).to_string();
+        let answer = Answer::read(&result).unwrap();
+        let pieces: Vec<_> = answer.pieces.iter().map(Piece::as_str).collect();
+        assert_eq!(pieces, [r#"{"n":1}"#, "[link: a file:///a]", "[280 more files: not shown]"]);
+        assert_eq!(answer.media.len(), 20);
+    }
 }

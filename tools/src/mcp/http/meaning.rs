@@ -100,7 +100,8 @@ pub(super) fn refused(
     id: &RequestId,
     what: &What,
 ) -> Result<StreamableHttpPostResponse, Error> {
-    let gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || said.as_ref().is_some_and(is_about_the_session);
+    let gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
+        || status == StatusCode::BAD_REQUEST && said.as_ref().is_some_and(is_about_the_session);
     if in_session && gone {
         return Err(Error::SessionExpired);
     }
@@ -113,9 +114,22 @@ pub(super) fn refused(
     }
 }
 
-/// Common servers say 400 where the protocol asks for 404, with these codes and the word in what they say.
+/// What common servers say with 400 where the protocol asks for 404. The word alone is not enough: a tool may speak of sessions of its own,
+/// and a call that it has made must not be made again.
+const NO_SESSION: [&str; 8] = [
+    "no valid session",
+    "session not found",
+    "invalid session",
+    "unknown session",
+    "session expired",
+    "session has expired",
+    "session terminated",
+    "missing session",
+];
+
 fn is_about_the_session(error: &ErrorData) -> bool {
-    matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
+    let said = error.message.to_ascii_lowercase();
+    matches!(error.code.0, -32_001 | -32_000) && NO_SESSION.iter().any(|words| said.contains(words))
 }
 
 pub(super) fn failed(status: StatusCode) -> Error {
