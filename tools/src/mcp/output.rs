@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use tokio::time::Instant;
 use toolgate_config::tool::{Effect, McpWork, Tool};
 use toolgate_policies::redact::{Counts, Redactor};
@@ -53,9 +54,9 @@ fn answered(tool: &Tool, answer: Answer, redactor: &Redactor) -> Output {
 }
 
 /// The pieces one below the other, without their secrets. Neighbouring texts are one to whoever reads them, so a secret may lie across them;
-/// what may be JSON is looked at by itself, for there it goes by what its strings mean.
+/// what is JSON is looked at by itself, for there it goes by what its strings mean.
 fn readable(pieces: &[Piece], tool: &Tool, redactor: &Redactor, counts: &mut Counts) -> String {
-    let is_prose = |piece: &Piece| matches!(piece, Piece::Text(text) if !text.trim_start().starts_with(['{', '[']));
+    let is_prose = |piece: &Piece| matches!(piece, Piece::Text(text) if serde_json::from_str::<IgnoredAny>(text).is_err());
     let runs = pieces.chunk_by(|one, next| is_prose(one) && is_prose(next)).map(|run| match run {
         [only] => cleaned(only, tool, redactor, counts).into_owned(),
         many => {
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn a_secret_that_lies_across_texts_or_behind_a_long_one_is_found() {
         let key = [
-            "-----BEGIN PRIVATE",
+            "[log] -----BEGIN PRIVATE",
             " KEY-----\n",
             &"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n".repeat(4),
             "-----END PRIVATE",

@@ -70,7 +70,11 @@ impl Document {
 
 fn text(file: &Path) -> Result<String, String> {
     let unreadable = |error| format!("the document `{}` cannot be read: {error}", file.display());
-    let length = std::fs::metadata(file).map_err(unreadable)?.len();
+    let found = std::fs::metadata(file).map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(format!("the document `{}` is no plain file", file.display()));
+    }
+    let length = found.len();
     if length > LONGEST {
         return Err(format!("the document has {length} bytes; allowed: at most {LONGEST}"));
     }

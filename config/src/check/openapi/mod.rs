@@ -232,7 +232,9 @@ impl Api<'_> {
         let listed = |base: &BaseUrl| self.group.egress.iter().any(|entry| entry.address == base.origin.address);
         let found = bases.find(listed);
         if found.is_none() {
-            let named: Vec<_> = servers.iter().filter_map(address).collect();
+            // Addresses alone: the rest may hold a credential.
+            let named = servers.iter().map(|server| BaseUrl::parse(&address(server).unwrap_or_default()));
+            let named: Vec<_> = named.filter_map(Result::ok).map(|base| base.origin.address.to_string()).collect();
             let of_document = if named.is_empty() {
                 "the document names no server".to_owned()
             } else {

@@ -185,6 +185,10 @@ fn compiled(written: &Written<'_>, schema: Json, faults: &mut Faults) -> Option<
 
 /// The path below the base. Each hole is a parameter of the path.
 fn path(written: &Written<'_>, base: &BaseUrl, parameters: &[Parameter], faults: &mut Faults) -> Option<Template> {
+    if let Err(why) = sound(written.path) {
+        faults.add(&written.item.place(), why);
+        return None;
+    }
     let mut parts = vec![Part::Text(base.path.clone())];
     let mut rest = written.path;
     while let Some((text, hole)) = rest.split_once('{') {
@@ -199,11 +203,22 @@ fn path(written: &Written<'_>, base: &BaseUrl, parameters: &[Parameter], faults:
         rest = after;
     }
     push_text(&mut parts, rest);
-    if rest.contains(['?', '#', '}']) {
-        faults.add(&written.item.place(), "a path has no query and no fragment, and a `{` before each `}`");
-        return None;
-    }
     Some(Template { parts })
+}
+
+/// Whether a path means what it says wherever it is read.
+fn sound(path: &str) -> Result<(), &'static str> {
+    if !path.starts_with('/') {
+        return Err("a path begins with a slash");
+    }
+    if path.contains(['?', '#', '\\']) || path.matches('{').count() != path.matches('}').count() {
+        return Err("a path has no query, no fragment and no backslash, and a `{` before each `}`");
+    }
+    let steps_back = |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    if path.split('/').any(steps_back) {
+        return Err("a path has no `.` and no `..` as a segment, in whatever spelling");
+    }
+    Ok(())
 }
 
 fn push_text(parts: &mut Vec<Part>, text: &str) {

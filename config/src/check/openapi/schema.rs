@@ -13,7 +13,11 @@ pub(super) struct Schemas {
     version: Version,
     defs: Map<String, Json>,
     names: HashMap<String, String>,
+    depth: usize,
 }
+
+/// How deep schemas may stand in each other, what they refer to included.
+const DEEPEST: usize = 64;
 
 /// Keywords whose value is a schema.
 const ONE: [&str; 9] =
@@ -35,7 +39,7 @@ const REFUSED: [&str; 7] =
 
 impl Schemas {
     pub(super) fn new(version: Version) -> Self {
-        Self { version, defs: Map::new(), names: HashMap::new() }
+        Self { version, defs: Map::new(), names: HashMap::new(), depth: 0 }
     }
 
     /// The entries of `$defs` that the schemas so far refer to.
@@ -45,6 +49,18 @@ impl Schemas {
 
     /// A schema, carried over; `None`: it cannot be, which is reported.
     pub(super) fn carry(&mut self, here: &Here<'_>, faults: &mut Faults) -> Option<Json> {
+        if self.depth == DEEPEST {
+            faults
+                .add(&here.place(), format!("schemas stand more than {DEEPEST} levels deep in each other, references included"));
+            return None;
+        }
+        self.depth += 1;
+        let carried = self.carry_one(here, faults);
+        self.depth -= 1;
+        carried
+    }
+
+    fn carry_one(&mut self, here: &Here<'_>, faults: &mut Faults) -> Option<Json> {
         if let Some(reference) = here.get("$ref") {
             return self.reference(here, &reference, faults);
         }

@@ -226,6 +226,9 @@ fn what_cannot_be_carried_over_is_a_fault_where_it_stands() {
             "5",
             "a credential in a query or a cookie",
         ),
+        ("  a:\n    get: { operationId: op }".to_owned(), "5", "a path begins with a slash"),
+        ("  \"/a?b=c\":\n    get: { operationId: op }".to_owned(), "5", "a path has no query"),
+        ("  /a/%2E%2e/b:\n    get: { operationId: op }".to_owned(), "5", "a path has no `.`"),
         ("  /a:\n    options: { operationId: op }".to_owned(), "", "tools have no such method"),
         ("  /a:\n    get: { operationId: other }".to_owned(), "", "the document has no operation `op`; "),
         ("  /a:\n    get: { operationId: op, operationId: op }".to_owned(), "5", "this key is here twice"),
@@ -265,6 +268,19 @@ fn a_credential_in_a_header_is_the_operators_business_and_one_fault_is_said_once
     assert_eq!(config(spec, "operations: [a, b]").unwrap().tools.len(), 2);
     let faults = config(spec, "operations: [a, b], base_url: \"https://evil.example\"").unwrap_err();
     assert_eq!(faults.len(), 1, "{faults:#?}");
+}
+
+#[test]
+fn a_long_chain_of_references_is_a_fault_and_never_the_end_of_the_process() {
+    let chain: String = (0..3000)
+        .map(|n| format!("    s{n}: {{ properties: {{ a: {{ $ref: \"#/components/schemas/s{}\" }} }} }}\n", n + 1))
+        .collect();
+    let spec = format!(
+        "openapi: 3.1.0\nservers: [{{ url: \"https://shop.internal\" }}]\npaths: {{ /a: {{ post: {{ operationId: op, requestBody: {{ \
+         content: {{ application/json: {{ schema: {{ $ref: \"#/components/schemas/s0\" }} }} }} }} }} }} }}\ncomponents:\n  schemas:\n{chain}    s3000: {{}}\n"
+    );
+    let faults = config(&spec, "operations: [op]").unwrap_err();
+    assert!(faults.iter().any(|fault| fault.message.contains("64 levels deep")), "{faults:#?}");
 }
 
 #[test]
