@@ -51,7 +51,7 @@ impl Lines {
             if bytes.is_empty() {
                 return false;
             }
-            let end = memchr(bytes);
+            let end = line_end(bytes);
             let taken = end.map_or(bytes.len(), |end| end + 1);
             if self.line.len() + taken > LONGEST {
                 self.log.say("standard output", "a line that is too long; the session ends");
@@ -112,7 +112,7 @@ fn is_reply(message: &ClientJsonRpcMessage) -> bool {
     matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))
 }
 
-fn memchr(bytes: &[u8]) -> Option<usize> {
+fn line_end(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte == b'\n')
 }
 
