@@ -246,7 +246,7 @@ mod tests {
             let config = read(&Source { path: Path::new("toolgate.yaml"), text: &text, env: &|_| None });
             let config = config.unwrap_or_else(|faults| panic!("{faults:?}"));
             assert_eq!(config.tools.len(), TOOLS.len());
-            assert!(config.tools.iter().all(|tool| tool.enabled && !tool.requires_approval));
+            assert!(config.tools.iter().all(|tool| tool.rule.enabled && !tool.rule.requires_approval));
             assert_eq!(config.limits.budgets.len(), budgets);
         }
     }

@@ -6,13 +6,10 @@ pub mod naming;
 use std::time::Duration;
 
 use crate::address::BaseUrl;
-use crate::class::DataClass;
 use crate::group::Group;
-use crate::money::NanoUsd;
-use crate::names::{Scope, ServerName};
+use crate::names::ServerName;
 use crate::secret::Secret;
-use crate::tool::Effect;
-use std::collections::BTreeSet;
+use crate::tool::ToolRule;
 use std::sync::Arc;
 
 /// An MCP server, as the operator describes it.
@@ -68,33 +65,4 @@ pub enum Reach {
         /// What is sent along: names in lower case, and their values.
         headers: Vec<(String, Secret)>,
     },
-}
-
-/// What the operator says of a tool that a server offers. The server's own hints are believed by nobody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolRule {
-    /// Switched on.
-    pub enabled: bool,
-    /// What running it does to the world. Default: a write that may not be done twice.
-    pub effect: Effect,
-    /// Only for admins.
-    pub requires_admin: bool,
-    /// The rights that a caller must have, all of them.
-    pub scopes: BTreeSet<Scope>,
-    /// A person must agree first. Default: true.
-    pub requires_approval: bool,
-    /// How sensitive what it returns is.
-    pub data_class: DataClass,
-    /// Whether what it returns is about people.
-    pub personal: bool,
-    /// From its start to its last byte.
-    pub timeout: Duration,
-    /// The longest text that the model gets, in bytes.
-    pub max_result: usize,
-    /// How long the same call of the same caller is answered from memory; only where it is read-only.
-    pub cache: Option<Duration>,
-    /// What a call costs; `None`: nothing.
-    pub price: Option<NanoUsd>,
-    /// Whether what it returns is redacted.
-    pub redacted: bool,
 }

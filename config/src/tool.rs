@@ -28,10 +28,20 @@ pub struct Tool {
     pub source: Source,
     /// How it is done.
     pub work: Work,
-    /// What running it does to the world.
-    pub effect: Effect,
+    /// What holds for it.
+    pub rule: ToolRule,
+    /// Whether what a model reads of it is what the operator knows.
+    pub definition: Definition,
+}
+
+/// What the operator says of a tool, whoever defines it: what the gate judges of it, and the bounds of a call. What a server says of its own
+/// tools is no part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolRule {
     /// Switched on.
     pub enabled: bool,
+    /// What running it does to the world.
+    pub effect: Effect,
     /// Only for admins.
     pub requires_admin: bool,
     /// The rights that a caller must have, all of them.
@@ -46,14 +56,12 @@ pub struct Tool {
     pub timeout: Duration,
     /// The longest text that the model gets, in bytes, the mark of a cut included.
     pub max_result: usize,
+    /// How long the same call of the same caller is answered from memory; `None`: each is run. Only where it reads.
+    pub cache: Option<Duration>,
     /// What a call costs; `None`: nothing.
     pub price: Option<NanoUsd>,
-    /// How long the same call of the same caller is answered from memory; `None`: each is run.
-    pub cache: Option<Duration>,
     /// Whether what it returns is redacted.
     pub redacted: bool,
-    /// Whether what a model reads of it is what the operator knows.
-    pub definition: Definition,
 }
 
 /// The section of the file that a tool comes from.

@@ -202,20 +202,20 @@ impl Verdict {
 pub fn judge(config: &Config, run: &RunFacts, tool: &Tool) -> Verdict {
     use Reason as R;
     let caller = &run.caller;
-    let returns = Mark { class: tool.data_class, personal: tool.personal };
+    let returns = Mark { class: tool.rule.data_class, personal: tool.rule.personal };
     let zone_broken = !zone::permits(zone::of_run(config, &run.providers), returns);
     let observe = may_observe(config, tool);
     let rules = [
-        (R::ToolDisabled, !tool.enabled),
+        (R::ToolDisabled, !tool.rule.enabled),
         (R::GroupDisabled, !tool.group.enabled),
-        (R::RequiresAdmin, tool.requires_admin && !grant::is_admin(config, caller)),
+        (R::RequiresAdmin, tool.rule.requires_admin && !grant::is_admin(config, caller)),
         (R::MissingScope, !grant::has_scopes(config, caller, tool)),
         (R::NotGranted, !grant::model_grants(config, run, tool)),
         (R::KeyNotGranted, !grant::key_grants(config, caller, tool)),
         (R::NotRequested, !run.requested.includes(tool.name.as_str())),
         (R::TrustZone, zone_broken && !observe),
         (R::Flow, !zone::permits(tool.group.trust_zone, run.mark)),
-        (R::RequiresApproval, tool.requires_approval),
+        (R::RequiresApproval, tool.rule.requires_approval),
         (R::DefinitionChanged, tool.definition == Definition::Changed),
     ];
     match rules.into_iter().find(|(_, broken)| *broken) {

@@ -18,7 +18,7 @@ pub fn is_admin(config: &Config, caller: &Caller) -> bool {
 
 /// Whether the caller holds every right that the tool asks for.
 pub fn has_scopes(config: &Config, caller: &Caller, tool: &Tool) -> bool {
-    tool.scopes.is_empty() || key_of(config, caller).is_some_and(|key| tool.scopes.is_subset(&key.scopes))
+    tool.rule.scopes.is_empty() || key_of(config, caller).is_some_and(|key| tool.rule.scopes.is_subset(&key.scopes))
 }
 
 /// Whether the model of the run grants the tool.

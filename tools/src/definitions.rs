@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_config::mcp::{McpServer, ToolRule, naming};
+use toolgate_config::mcp::{McpServer, naming};
 use toolgate_config::names::{ServerName, ToolName};
 use toolgate_config::schema::Schema;
-use toolgate_config::tool::{Definition, McpWork, Source, Tool, Tools, Work};
+use toolgate_config::tool::{Definition, McpWork, Source, Tool, ToolRule, Tools, Work};
 
 use crate::foreign;
 
@@ -168,28 +168,18 @@ fn tool(server: &Arc<McpServer>, rule: &ToolRule, told: &Told<'_>, definition: D
     Ok(Tool {
         name: naming::offered(server.name.as_str(), told.name),
         group: Arc::clone(&server.group),
-        description: foreign::neutral(&cleaned(told.description)).into_owned(),
+        description: cleaned(told.description),
         parameters: schema(told.schema)?,
         source: Source::Mcp,
         work: Work::Mcp(McpWork { server: Arc::clone(server), tool: told.name.to_owned() }),
-        effect: rule.effect,
-        enabled: rule.enabled,
-        requires_admin: rule.requires_admin,
-        scopes: rule.scopes.clone(),
-        requires_approval: rule.requires_approval,
-        data_class: rule.data_class,
-        personal: rule.personal,
-        timeout: rule.timeout,
-        max_result: rule.max_result,
-        price: rule.price,
-        cache: rule.cache,
-        redacted: rule.redacted,
+        rule: rule.clone(),
         definition,
     })
 }
 
-/// The schema as it came. Where it says nothing of the type, an object is meant, for arguments are nothing else; where it names no
-/// properties, that is written down, for some APIs take no schema without: neither lets anything through that was not let through before.
+/// The schema as it came, but for its descriptions, which are neutral: a model reads them. Where it says nothing of the type, an object is
+/// meant, for arguments are nothing else; where it names no properties, that is written down, for some APIs take no schema without: neither
+/// lets anything through that was not let through before.
 fn schema(told: &Value) -> Result<Schema, Unfit> {
     let members = told.as_object().ok_or(Unfit::NoObject)?;
     if members.get("type").is_some_and(|kind| kind != "object") {
@@ -251,9 +241,9 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A description without what a reader of it would not see, cut on a character.
+/// A description in which everything can be seen and nothing is a token of a chat template, cut on a character.
 fn cleaned(text: &str) -> String {
-    let mut cleaned = visible(text.trim());
+    let mut cleaned = foreign::neutral(text.trim()).into_owned();
     if cleaned.len() > LONGEST_DESCRIPTION {
         const CUT: &str = "…";
         cleaned.truncate(cleaned.floor_char_boundary(LONGEST_DESCRIPTION - CUT.len()));
@@ -262,23 +252,15 @@ fn cleaned(text: &str) -> String {
     cleaned
 }
 
-/// Neither a control character, nor one that turns the direction of others, has no width, or is a tag.
-fn is_visible(c: char) -> bool {
-    let hidden = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
-    !hidden && (!c.is_control() || matches!(c, '\n' | '\t'))
-}
-
 /// A text without what a reader of it would not see.
 pub fn visible(text: &str) -> String {
-    text.chars().filter(|c| is_visible(*c)).collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || foreign::is_seen(*c)).collect()
 }
 
 /// A server's own name of a tool, for logs and terminals.
 pub fn shown(name: &str) -> String {
     const LONGEST: usize = 100;
-    let mut shown: String =
-        name.chars().take(LONGEST).map(|c| if is_visible(c) && !c.is_control() { c } else { '\u{fffd}' }).collect();
+    let mut shown: String = name.chars().take(LONGEST).map(|c| if foreign::is_seen(c) { c } else { '\u{fffd}' }).collect();
     if name.chars().nth(LONGEST).is_some() {
         shown.push('…');
     }

@@ -41,7 +41,7 @@ impl Sent<'_> {
         let part = self.selected(&text, is_valid)?;
         let mut redactions = Counts::default();
         let clean = clean(part, tool, redactor, &mut redactions);
-        Some(Readable { text: self.cut(&clean, tool.max_result), redactions })
+        Some(Readable { text: self.cut(&clean, tool.rule.max_result), redactions })
     }
 
     fn selected<'s>(&self, text: &'s str, is_valid: bool) -> Option<&'s str> {
@@ -60,7 +60,7 @@ impl Sent<'_> {
 
 /// A text without what the rules take out; JSON by what its strings mean.
 pub(crate) fn clean<'t>(text: &'t str, tool: &Tool, redactor: &Redactor, counts: &mut Counts) -> Cow<'t, str> {
-    if !tool.redacted {
+    if !tool.rule.redacted {
         return Cow::Borrowed(text);
     }
     redactor.json(text, counts)
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_tool_that_is_not_redacted_is_left_alone() {
         let mut tool = Arc::into_inner(tool("max_result: 1KiB")).unwrap();
-        tool.redacted = false;
+        tool.rule.redacted = false;
         let text = format!("{KEY} ann@example.org");
         let redactor = Redactor::new(&toolgate_config::redaction::Redaction::default().tool_results);
         let sent = Sent { bytes: text.as_bytes(), is_whole: true, select: None };

@@ -182,7 +182,7 @@ impl Toolbox {
     pub async fn run(&self, cleared: Cleared<ToolUse<Call>>, redaction: Redaction<'_>, not_after: Option<Instant>) -> Output {
         let ToolUse { tool, call, caller, .. } = cleared.into_inner();
         let start = Instant::now();
-        let due = not_after.into_iter().fold(start + tool.timeout, Instant::min);
+        let due = not_after.into_iter().fold(start + tool.rule.timeout, Instant::min);
         let mut output = match fitting(&tool, &call, redaction) {
             Ok(Fitting { arguments, kept_back }) => {
                 let output = self.work(&tool, &caller, &arguments, redaction, due).await;
@@ -203,7 +203,7 @@ impl Toolbox {
         redaction: Redaction<'_>,
         due: Instant,
     ) -> Output {
-        match tool.cache {
+        match tool.rule.cache {
             None => self.ask(tool, arguments, redaction, due).await,
             Some(holds) => {
                 let ask = Ask { tool, holds, arguments, caller, due };
@@ -250,7 +250,7 @@ fn fitting<'c>(tool: &Tool, call: &'c Call, redaction: Redaction<'_>) -> Result<
         Err(why) => Cow::Owned(written.unwrapped(&tool.parameters, why)?),
     };
     let mut kept_back = Counts::default();
-    let Some(redactor) = redaction.arguments.filter(|_| tool.redacted) else { return Ok(Fitting { arguments, kept_back }) };
+    let Some(redactor) = redaction.arguments.filter(|_| tool.rule.redacted) else { return Ok(Fitting { arguments, kept_back }) };
     let left = match redactor.json(arguments.text(), &mut kept_back) {
         Cow::Borrowed(_) => return Ok(Fitting { arguments, kept_back }),
         Cow::Owned(left) => left,

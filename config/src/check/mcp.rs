@@ -14,7 +14,7 @@ use super::tools::written_egress;
 use super::{declared, unique, url};
 use crate::address::BaseUrl;
 use crate::group::Group;
-use crate::mcp::{McpServer, Reach, ToolRule, naming};
+use crate::mcp::{McpServer, Reach, naming};
 use crate::money::NanoUsd;
 use crate::names::{GroupName, ServerName};
 use crate::place::{Faults, Place};
@@ -22,7 +22,7 @@ use crate::raw::mcp::Transport;
 use crate::raw::shape::Scalar;
 use crate::raw::{self, At, File, Given};
 use crate::secret::Secret;
-use crate::tool::Effect;
+use crate::tool::{Effect, ToolRule};
 
 type Groups = BTreeMap<GroupName, Arc<Group>>;
 

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use crate::class::DataClass;
 use crate::group::Group;
-use crate::mcp::ToolRule;
 use crate::names::Scope;
 use crate::place::{Faults, Place};
 use crate::raw::shape::Size;
 use crate::raw::words::Redact;
 use crate::raw::{self, At, Given, Text};
-use crate::tool::Effect;
+use crate::tool::{Effect, ToolRule};
 
 /// What the file says of tools, in the entry of a server and in that of one tool alike.
 pub(super) struct Said<'a> {

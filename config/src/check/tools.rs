@@ -13,7 +13,7 @@ use crate::names::{GroupName, ToolName};
 use crate::place::{Faults, Place};
 use crate::raw::{self, At, File, Text};
 use crate::schema::Schema;
-use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Work};
+use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, ToolRule, Work};
 
 type Groups = BTreeMap<GroupName, Arc<Group>>;
 
@@ -45,18 +45,20 @@ fn tool(raw: &raw::Tool, file: &File, groups: &Groups, faults: &mut Faults) -> O
         parameters: parameters?,
         source: Source::Tools,
         work: Work::Http(work),
-        effect,
-        enabled: raw.enabled.or(!writes)?,
-        requires_admin: *raw.requires_admin.value()?,
-        scopes: scopes(&raw.scopes),
-        requires_approval: raw.requires_approval.or(writes)?,
-        data_class: data_class?,
-        personal: raw.personal.or(group.personal)?,
-        timeout: *raw.timeout.value()?,
-        max_result: raw.max_result.value()?.0,
-        price: raw.price.optional()?.map(|at| at.value.0).filter(|price| price.0 > 0),
-        cache: cached(&raw.cache, effect, None, faults)?,
-        redacted: redacted(&raw.redact, &raw.enabled, faults)?.unwrap_or(true),
+        rule: ToolRule {
+            effect,
+            enabled: raw.enabled.or(!writes)?,
+            requires_admin: *raw.requires_admin.value()?,
+            scopes: scopes(&raw.scopes),
+            requires_approval: raw.requires_approval.or(writes)?,
+            data_class: data_class?,
+            personal: raw.personal.or(group.personal)?,
+            timeout: *raw.timeout.value()?,
+            max_result: raw.max_result.value()?.0,
+            price: raw.price.optional()?.map(|at| at.value.0).filter(|price| price.0 > 0),
+            cache: cached(&raw.cache, effect, None, faults)?,
+            redacted: redacted(&raw.redact, &raw.enabled, faults)?.unwrap_or(true),
+        },
         definition: Definition::Declared,
         group,
     })

@@ -147,7 +147,11 @@ fn a_tool_is_on_and_free_when_it_reads_and_off_and_asked_for_when_it_writes() {
         ("DELETE", Effect::NonIdempotentWrite, false, Body::None),
     ] {
         tool(&format!("    http: {{ method: {method}, url: 'https://shop.example.org' }}\n"), |tool, work| {
-            assert_eq!((tool.effect, tool.enabled, tool.requires_approval, work.body), (effect, on, !on, body), "{method}");
+            assert_eq!(
+                (tool.rule.effect, tool.rule.enabled, tool.rule.requires_approval, work.body),
+                (effect, on, !on, body),
+                "{method}"
+            );
         });
     }
 }
@@ -155,20 +159,20 @@ fn a_tool_is_on_and_free_when_it_reads_and_off_and_asked_for_when_it_writes() {
 #[test]
 fn an_effect_that_is_said_decides_over_the_method() {
     tool("    effect: read_only\n    http: { method: POST, url: 'https://shop.example.org' }\n", |tool, _| {
-        assert_eq!((tool.enabled, tool.requires_approval), (true, false));
+        assert_eq!((tool.rule.enabled, tool.rule.requires_approval), (true, false));
     });
     tool("    effect: idempotent_write\n    enabled: true\n    http: { url: 'https://shop.example.org' }\n", |tool, _| {
-        assert_eq!((tool.enabled, tool.requires_approval), (true, true));
+        assert_eq!((tool.rule.enabled, tool.rule.requires_approval), (true, true));
     });
 }
 
 #[test]
 fn the_other_defaults_of_a_tool() {
     tool("    http: { url: 'https://shop.example.org' }\n", |tool, work| {
-        assert_eq!((tool.data_class, tool.personal, tool.requires_admin), (DataClass::Public, false, false));
-        assert_eq!((tool.timeout, tool.max_result, tool.description.as_str()), (Duration::from_secs(30), 50_000, ""));
+        assert_eq!((tool.rule.data_class, tool.rule.personal, tool.rule.requires_admin), (DataClass::Public, false, false));
+        assert_eq!((tool.rule.timeout, tool.rule.max_result, tool.description.as_str()), (Duration::from_secs(30), 50_000, ""));
         assert_eq!((work.errors, &work.select, shown(&work.path).as_str()), (Errors::Generic, &None, "/"));
-        assert!(tool.scopes.is_empty() && work.query.is_empty() && work.headers.is_empty());
+        assert!(tool.rule.scopes.is_empty() && work.query.is_empty() && work.headers.is_empty());
     });
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use toolgate_config::class::DataClass;
-use toolgate_config::mcp::{Reach, ToolRule};
-use toolgate_config::tool::Effect;
+use toolgate_config::mcp::Reach;
+use toolgate_config::tool::{Effect, ToolRule};
 
 use super::accepted;
 

@@ -153,7 +153,7 @@ fn a_run_and_a_tool_may_have_a_price() {
     ));
     assert_eq!(config.model("m").unwrap().caps.max_cost, Some(NanoUsd(500_000_000)));
     assert_eq!(config.model("n").unwrap().caps.max_cost, None);
-    let prices: Vec<_> = config.tools.iter().map(|tool| tool.price).collect();
+    let prices: Vec<_> = config.tools.iter().map(|tool| tool.rule.price).collect();
     assert_eq!(prices, [Some(NanoUsd(2_000_000)), None, None]);
 }
 

@@ -124,8 +124,8 @@ fn row(run: &RunFacts, tool: &Tool, verdict: Verdict) -> Row {
         tool: tool.name.to_string(),
         group: tool.group.name.to_string(),
         source: tool.source.as_str(),
-        effect: tool.effect.as_str(),
-        data_class: tool.data_class.as_str(),
+        effect: tool.rule.effect.as_str(),
+        data_class: tool.rule.data_class.as_str(),
         verdict: if verdict.allows() { "allow" } else { "deny" },
         reason: verdict.reason().map(|reason| reason.as_str()),
     }

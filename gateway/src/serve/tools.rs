@@ -204,7 +204,7 @@ fn batches(config: &Config, calls: Vec<Call>) -> Vec<Vec<Call>> {
     let mut after_read = false;
     for call in calls {
         // A call of no tool at all is refused, which changes nothing.
-        let reads = config.tools.find(&call.name).is_none_or(|tool| tool.effect == Effect::ReadOnly);
+        let reads = config.tools.find(&call.name).is_none_or(|tool| tool.rule.effect == Effect::ReadOnly);
         match batches.last_mut() {
             Some(batch) if after_read && reads => batch.push(call),
             _ => batches.push(vec![call]),
@@ -225,8 +225,8 @@ fn opened(asked: &Asked) -> ToolCall {
     match asked {
         Ok(cleared) => {
             let ToolUse { tool, call, .. } = cleared.get();
-            let is_write = tool.effect != Effect::ReadOnly;
-            ToolCall { price: tool.price, is_write, ..entry(call, Some(tool.group.name.as_str()), None, None) }
+            let is_write = tool.rule.effect != Effect::ReadOnly;
+            ToolCall { price: tool.rule.price, is_write, ..entry(call, Some(tool.group.name.as_str()), None, None) }
         }
         Err(denied) => {
             let group = denied.tool.as_ref().map(|tool| tool.group.name.as_str());

@@ -1,6 +1,5 @@
 //! What a run may have, what it may read, and where it may go.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolgate_config::Config;
@@ -217,18 +216,7 @@ fn found(config: &Config, definition: Definition) -> Tool {
         parameters: Schema::compile(serde_json::json!({ "type": "object" })).unwrap(),
         source: Source::Mcp,
         work: Work::Mcp(McpWork { server: Arc::clone(server), tool: "find".to_owned() }),
-        effect: server.rule.effect,
-        enabled: true,
-        requires_admin: false,
-        scopes: BTreeSet::new(),
-        requires_approval: server.rule.requires_approval,
-        data_class: server.rule.data_class,
-        personal: false,
-        timeout: server.timeout,
-        max_result: 1000,
-        price: None,
-        cache: None,
-        redacted: true,
+        rule: server.rule.clone(),
         definition,
     }
 }

@@ -76,12 +76,16 @@ pub(super) fn meant(before: &str, rest: &str) -> Option<usize> {
     if let Some(flag) = FLAGS.iter().find(|flag| rest.starts_with(**flag)) {
         return Some(flag.len());
     }
-    let is_seen = !(character.is_ascii_control() || is_in(UNSEEN, character));
     let mut belongs = || {
         let (last, next) = (before.chars().next_back(), characters.next());
         (JOINERS.contains(&character) && joins(last, next)) || (STYLES.contains(&character) && styles(last, next))
     };
-    (is_seen || belongs()).then_some(character.len_utf8())
+    (is_seen(character) || belongs()).then_some(character.len_utf8())
+}
+
+/// Whether it can be seen, whatever it stands beside.
+pub(crate) fn is_seen(character: char) -> bool {
+    !(character.is_ascii_control() || is_in(UNSEEN, character))
 }
 
 /// Whether a joiner between these two is how they are written.

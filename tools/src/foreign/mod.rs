@@ -16,11 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::invisible::is_seen;
+
 /// What is put into something that must not be read as what it is: visible, and part of no token.
 const BREAK: char = '·';
 
 /// How many hexadecimal digits a mark has.
 const DIGITS: usize = 16;
+
+/// What of a schema holds schemas by name.
+const NAMED_SCHEMAS: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
 /// How the line before a tool's text begins, and the one behind it.
 const OPENING: &str = "[data ";
@@ -129,6 +134,10 @@ pub fn neutral_descriptions(schema: &mut Value) {
                         if let Cow::Owned(neutral) = neutral(text) {
                             *text = neutral;
                         }
+                    }
+                    // What stands below these are names of the schema's own, each with a schema, whatever it is called.
+                    Value::Object(schemas) if NAMED_SCHEMAS.contains(&name.as_str()) => {
+                        schemas.values_mut().for_each(neutral_descriptions);
                     }
                     // What is listed or compared here is data, in which a `description` is no description.
                     _ if matches!(name.as_str(), "enum" | "const" | "default" | "examples") => {}

@@ -87,7 +87,7 @@ async fn ask(
     request: Request<Segments>,
     due: Instant,
 ) -> Result<Answered, Failure> {
-    let again = (tool.effect != Effect::NonIdempotentWrite).then(|| request.clone());
+    let again = (tool.rule.effect != Effect::NonIdempotentWrite).then(|| request.clone());
     let first = net.send_permitted(permit, request, patience(due)).await;
     let answer = match (first, again) {
         // The server closed the connection under the request. Twice is as good as once, and the other connections are fresh.
@@ -111,7 +111,7 @@ impl Answered {
         let status = self.head.status.as_u16();
         let said = match status {
             ..=299 => return self.result(tool, work, redactor),
-            500.. if tool.effect != Effect::ReadOnly => Said::FailedUnknown,
+            500.. if tool.rule.effect != Effect::ReadOnly => Said::FailedUnknown,
             _ => Said::Status(status),
         };
         let mut output = Output::said(Outcome::Error, &said, tool.name.as_str());
@@ -151,7 +151,7 @@ impl Failure {
         if let NetError::Refused(refusal) = self.error {
             return Output::denied(refusal, tool);
         }
-        let unknown = tool.effect != Effect::ReadOnly && !self.error.is_connect();
+        let unknown = tool.rule.effect != Effect::ReadOnly && !self.error.is_connect();
         let (outcome, said) = match (self.error.is_timeout(), unknown) {
             (true, true) => (Outcome::Timeout, Said::FailedUnknown),
             (true, false) => (Outcome::Timeout, Said::TimedOut),
@@ -179,7 +179,7 @@ fn answered(output: Output, tool: &Tool, head: &Parts, bytes: usize) -> Output {
 
 /// The tool's mark, raised by what the answer says of itself.
 fn mark(tool: &Tool, head: &Parts) -> Mark {
-    let own = Mark { class: tool.data_class, personal: tool.personal };
+    let own = Mark { class: tool.rule.data_class, personal: tool.rule.personal };
     let declared = head.headers.get_all("x-data-class").iter();
     declared.fold(own, |mark, word| {
         let class = word.to_str().map_or(DataClass::Secret, zone::declared);

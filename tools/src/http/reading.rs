@@ -33,7 +33,7 @@ pub(super) struct Read {
 impl Reading {
     /// How much of this tool's answers is read.
     pub(super) fn of(tool: &Tool, work: &HttpWork) -> Self {
-        let enough = tool.max_result.saturating_mul(4).clamp(LEAST, MOST).max(tool.max_result);
+        let enough = tool.rule.max_result.saturating_mul(4).clamp(LEAST, MOST).max(tool.rule.max_result);
         Self { limit: if work.select.is_some() { enough.max(MOST) } else { enough } }
     }
 

@@ -26,7 +26,7 @@ pub(crate) async fn run(
     redactor: &Redactor,
     due: Instant,
 ) -> Output {
-    match hub.call(work, arguments, tool.effect, due).await {
+    match hub.call(work, arguments, tool.rule.effect, due).await {
         Ok(answer) => answered(tool, answer, redactor),
         Err(error) => {
             tracing::info!(tool = tool.name.as_str(), %error, "a tool did not answer");
@@ -40,14 +40,14 @@ fn answered(tool: &Tool, answer: Answer, redactor: &Redactor) -> Output {
     let mut redactions = Counts::default();
     let is_own = answer.pieces.iter().all(|piece| matches!(piece, Piece::Note(_)));
     let text = readable(&answer.pieces, tool, redactor, &mut redactions);
-    let text = bound::text(&text, tool.max_result, Total::Exactly(text.len()));
+    let text = bound::text(&text, tool.rule.max_result, Total::Exactly(text.len()));
     let said = if answer.is_error { format!("{}\n", Said::Failed.about(tool.name.as_str())) } else { String::new() };
     Output {
         own: said.len() + if is_own { text.len() } else { 0 },
         text: said + &text,
         media: answer.media,
         redactions,
-        mark: Mark { class: tool.data_class, personal: tool.personal }.raised(answer.mark),
+        mark: Mark { class: tool.rule.data_class, personal: tool.rule.personal }.raised(answer.mark),
         bytes: answer.bytes,
         ..Output::said(if answer.is_error { Outcome::Error } else { Outcome::Ok }, &Said::Failed, tool.name.as_str())
     }
@@ -75,7 +75,7 @@ fn cleaned<'p>(piece: &'p Piece, tool: &Tool, redactor: &Redactor, counts: &mut 
 }
 
 fn failed(tool: &Tool, error: CallError) -> Output {
-    let writes = tool.effect != Effect::ReadOnly;
+    let writes = tool.rule.effect != Effect::ReadOnly;
     let (outcome, said, reached) = match error {
         CallError::Down => (Outcome::Error, Said::Failed, false),
         CallError::Failed => (Outcome::Error, Said::Failed, true),

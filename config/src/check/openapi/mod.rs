@@ -24,7 +24,6 @@ use super::{declared, unique};
 use crate::address::BaseUrl;
 use crate::class::DataClass;
 use crate::group::Group;
-use crate::mcp::ToolRule;
 use crate::names::{GroupName, ToolName};
 use crate::place::{Faults, Place};
 use crate::raw::mcp::{Chosen, McpTool};
@@ -32,7 +31,7 @@ use crate::raw::openapi::OpenApi;
 use crate::raw::{At, File, Given, advice};
 use crate::secret::Secret;
 use crate::template::{Part, Template};
-use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, Work};
+use crate::tool::{Definition, Effect, HttpMethod, Source, Tool, ToolRule, Work};
 
 type Groups = BTreeMap<GroupName, Arc<Group>>;
 
@@ -169,18 +168,7 @@ impl Api<'_> {
             parameters,
             source: Source::OpenApi,
             work: Work::Http(work),
-            effect: rule.effect,
-            enabled: rule.enabled,
-            requires_admin: rule.requires_admin,
-            scopes: rule.scopes,
-            requires_approval: rule.requires_approval,
-            data_class: rule.data_class,
-            personal: rule.personal,
-            timeout: rule.timeout,
-            max_result: rule.max_result,
-            price: rule.price,
-            cache: rule.cache,
-            redacted: rule.redacted,
+            rule,
             definition: Definition::Declared,
         })
     }

@@ -54,7 +54,7 @@ fn tool(spec: &str, section: &str) -> (String, Json, HttpWork, Effect) {
         errors: work.errors,
         select: work.select.clone(),
     };
-    (tool.name.to_string(), tool.parameters.value().clone(), copy, tool.effect)
+    (tool.name.to_string(), tool.parameters.value().clone(), copy, tool.rule.effect)
 }
 
 /// What is wrong with one operation `op` of this form, each as `line: path: sentence`.

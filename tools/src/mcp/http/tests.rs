@@ -14,10 +14,10 @@ use tokio::time::timeout;
 use toolgate_config::address::{BaseUrl, Origin};
 use toolgate_config::class::{DataClass, TrustZone};
 use toolgate_config::group::{EgressEntry, Group};
-use toolgate_config::mcp::{McpServer, Reach, ToolRule};
+use toolgate_config::mcp::{McpServer, Reach};
 use toolgate_config::names::{GroupName, ServerName};
 use toolgate_config::secret::Secret;
-use toolgate_config::tool::Effect;
+use toolgate_config::tool::{Effect, ToolRule};
 use toolgate_policies::egress::EgressRefusal;
 
 use self::double::{Double, Heard, Reply, accepted, events, json_answer, result, status};

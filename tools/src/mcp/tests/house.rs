@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use toolgate_config::class::{DataClass, TrustZone};
 use toolgate_config::group::Group;
-use toolgate_config::mcp::{McpServer, Reach, ToolRule};
+use toolgate_config::mcp::{McpServer, Reach};
 use toolgate_config::names::{GroupName, ServerName};
 use toolgate_config::secret::Secret;
-use toolgate_config::tool::{Effect, McpWork};
+use toolgate_config::tool::{Effect, McpWork, ToolRule};
 
 use super::super::{Answer, CallError, Hub, Listing, Piece};
 use crate::arguments::Arguments;
