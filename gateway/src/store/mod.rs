@@ -20,6 +20,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod text;
+mod thread;
 mod writer;
 
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use super::spelling;
 pub(super) struct Json {
     redactor: Arc<Redactor>,
     at: At,
-    /// The containers around the place: whether each is an object.
-    nested: Vec<bool>,
+    /// The containers around the place: whether each is an object, and what is in it, for the key before it says that it is secret.
+    nested: Vec<(bool, Option<Kind>)>,
     /// The next string is a key.
     is_key_next: bool,
     /// What the next value is, for its key says that it is secret.
@@ -33,6 +33,8 @@ enum At {
     String { string: Box<Inside>, key: Option<String> },
     /// In a value that goes whole.
     Secret { kind: Kind, value: Held },
+    /// In a number whose key says that it is secret.
+    Number { kind: Kind, raw: String },
     /// In what is no JSON.
     Words(Window),
 }
@@ -65,6 +67,14 @@ impl Json {
                     value.push(&rest[..end], kind, &self.redactor, counts, &mut out);
                     self.after_string(rest, end, counts, &mut out)
                 }
+                At::Number { raw, .. } => {
+                    let end = rest.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(rest.len());
+                    raw.push_str(&rest[..end]);
+                    if end < rest.len() {
+                        self.close(counts, &mut out);
+                    }
+                    &rest[end..]
+                }
                 At::Words(window) => {
                     out.push_str(&window.push(rest, counts));
                     ""
@@ -78,7 +88,7 @@ impl Json {
     pub(super) fn let_go(&mut self, most: usize) -> String {
         let mut out = String::new();
         match &mut self.at {
-            At::Outside | At::Secret { .. } => {}
+            At::Outside | At::Secret { .. } | At::Number { .. } => {}
             At::String { string, .. } => string.let_go(most, &mut out),
             At::Words(window) => out = window.let_go(most),
         }
@@ -99,6 +109,7 @@ impl Json {
             At::Outside => 0,
             At::String { string, .. } => string.raw.len(),
             At::Secret { value, .. } => value.raw.len(),
+            At::Number { raw, .. } => raw.len(),
             At::Words(window) => bytes_of_last(text, window.held()),
         }
     }
@@ -114,13 +125,19 @@ impl Json {
                     return &piece[at + 1..];
                 }
                 b'{' | b'[' => {
-                    self.nested.push(byte == b'{');
-                    (self.is_key_next, self.secret) = (byte == b'{', None);
+                    self.nested.push((byte == b'{', self.secret.take()));
+                    self.next_member();
                 }
                 b'}' | b']' if !begins => drop(self.nested.pop()),
-                b',' if !begins => (self.is_key_next, self.secret) = (self.nested.last() == Some(&true), None),
+                b',' if !begins => self.next_member(),
                 b':' if !begins => self.is_key_next = false,
                 b' ' | b'\t' | b'\r' | b'\n' => {}
+                b'0'..=b'9' | b'-' if !begins && self.secret.is_some() => {
+                    out.push_str(&piece[..at]);
+                    let kind = self.secret.take();
+                    self.at = kind.map_or(At::Outside, |kind| At::Number { kind, raw: String::new() });
+                    return &piece[at..];
+                }
                 b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' | b't' | b'r' | b'u' | b'f' | b'a' | b'l' | b's' | b'n'
                     if !begins => {}
                 _ => {
@@ -132,6 +149,13 @@ impl Json {
         }
         out.push_str(piece);
         ""
+    }
+
+    /// What comes next is a key, or an item, which is what its list is.
+    fn next_member(&mut self) {
+        let (is_object, within) = self.nested.last().map_or((false, None), |(is_object, within)| (*is_object, within.as_ref()));
+        self.secret = within.filter(|_| !is_object).cloned();
+        self.is_key_next = is_object;
     }
 
     fn string(&mut self) -> At {
@@ -159,11 +183,20 @@ impl Json {
             At::String { mut string, key } => {
                 string.finish(counts, out);
                 if let Some(key) = key {
-                    self.key = spelling::text(&key).into_owned();
-                    self.secret = self.redactor.secret_name(&self.key);
+                    self.key = self.redactor.name(&spelling::text(&key)).into_owned();
+                    let within = self.nested.last().and_then(|(_, within)| within.as_ref());
+                    self.secret = self.redactor.secret_name(&self.key, within);
                 }
             }
             At::Secret { kind, value } => value.finish(&kind, &self.redactor, counts, out),
+            At::Number { kind, raw } if Redactor::hides_number(&kind, &raw) => {
+                counts.add(&kind);
+                // A text stands in its place, so that the document stays one.
+                out.push('"');
+                spelling::push_spelt(out, &format!("[redacted:{kind}]"));
+                out.push('"');
+            }
+            At::Number { raw, .. } => out.push_str(&raw),
             At::Words(mut window) => out.push_str(&window.finish(counts)),
         }
     }

@@ -222,11 +222,12 @@ fn arguments(shown: &[String], index: u64) -> String {
     own.filter_map(|own| own["function"]["arguments"].as_str().map(str::to_owned)).collect()
 }
 
-const ARGUMENTS: [&str; 7] = [
+const ARGUMENTS: [&str; 8] = [
     r#"{"to": "x@y.example", "n": 1.10, "list": [true, null, {"a\n": "\u00e9"}]}"#,
     r#"{"body":"key: sk-abcdefghijklmnopqrstuvwxyz012345 done","n":12}"#,
     r#"{"body":"\u0073k-abcdefghijklmnop\u0071rstuvwxyz012345 \ud83c\udfbb \"x\""}"#,
-    r#"{"password": "hunter\"2", "user": {"api_key": ["kept"], "token": "${TOKEN}"}, "pin": 1234}"#,
+    r#"{"password": "hunter\"2", "user": {"api_key": ["gone"], "token": "${TOKEN}"}, "pin": 1234}"#,
+    r#"{"secret": {"value": "a1", "n": 12345678}, "password":[12345678, 12, "x", {"y": "stays"}], "api_key": -99887766}"#,
     r#"{"pem":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----\n"}"#,
     r#"{"sk-abcdefghijklmnopqrstuvwxyz012345":"a key may be one"}"#,
     "{}",

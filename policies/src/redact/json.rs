@@ -7,7 +7,7 @@ use super::checks::judge::is_reference;
 use super::checks::phone;
 use super::kind::{Counts, Kind};
 use super::view::{About, MASK};
-use super::{Redactor, mark};
+use super::{Redactor, is_number, mark};
 
 /// A document without what is to be taken out; `None`: it is no JSON, or not one that holds a string.
 pub(super) fn redact<'t>(redactor: &Redactor, text: &'t str, counts: &mut Counts) -> Option<Cow<'t, str>> {
@@ -40,8 +40,8 @@ struct Pass<'a, 't> {
     /// How much of the text is in `out`, or masked.
     copied: usize,
     counts: &'a mut Counts,
-    /// The containers around the place: what closes each.
-    nested: Vec<u8>,
+    /// The containers around the place.
+    nested: Vec<Nest>,
     /// What the next value is, for its key says that it is secret.
     secret: Option<Kind>,
     /// What its key says about it otherwise.
@@ -50,6 +50,14 @@ struct Pass<'a, 't> {
     role: Role,
     /// What a name in the same object says of the value beside it, and how deep that object is.
     named: Option<(usize, Kind)>,
+}
+
+/// A list or an object.
+struct Nest {
+    /// What closes it.
+    close: u8,
+    /// What is in it, for the key before it says that it is secret.
+    secret: Option<Kind>,
 }
 
 /// What a pair of a list of variables is: `{"name": "DB_PASSWORD", "value": "…"}`.
@@ -89,13 +97,11 @@ impl<'t> Pass<'_, 't> {
                 continue;
             }
             loop {
-                let Some(&close) = self.nested.last() else { return Some(()) };
+                let Some(close) = self.nested.last().map(|nest| nest.close) else { return Some(()) };
                 match self.next()? {
                     b',' => {
                         self.at += 1;
-                        if close == b'}' {
-                            self.key()?;
-                        }
+                        self.member(close)?;
                         break;
                     }
                     byte if byte == close => {
@@ -111,16 +117,24 @@ impl<'t> Pass<'_, 't> {
     /// Goes into a container, and in an object behind the first key. Whether there is something in it.
     fn open(&mut self, close: u8) -> Option<bool> {
         self.at += 1;
-        (self.secret, self.role) = (None, Role::Other);
+        let secret = self.secret.take();
+        self.role = Role::Other;
         if self.next()? == close {
             self.at += 1;
             return Some(false);
         }
-        self.nested.push(close);
-        if close == b'}' {
-            self.key()?;
-        }
+        self.nested.push(Nest { close, secret });
+        self.member(close)?;
         Some(true)
+    }
+
+    /// Goes to the value of the next member: behind its key, or to an item, which is what its list is.
+    fn member(&mut self, close: u8) -> Option<()> {
+        if close == b'}' {
+            return self.key();
+        }
+        self.secret = self.nested.last().and_then(|nest| nest.secret.clone());
+        Some(())
     }
 
     fn key(&mut self) -> Option<()> {
@@ -130,13 +144,15 @@ impl<'t> Pass<'_, 't> {
         let (raw, escaped) = self.string()?;
         let text: Cow<'t, str> =
             if escaped { Cow::Owned(decoded(self.text.get(raw.clone())?)?) } else { Cow::Borrowed(self.text.get(raw.clone())?) };
-        self.secret = self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes()));
-        self.role = role(&text);
         self.about = About::Anything;
         let before = self.copied;
         self.scan(raw, &text, escaped)?;
+        let is_changed = self.copied != before;
+        let name = if is_changed { self.redactor.name(&text) } else { Cow::Borrowed(&*text) };
+        self.secret = self.redactor.secret_name(&name, self.nested.last().and_then(|nest| nest.secret.as_ref()));
+        self.role = role(&name);
         // A key that loses something says the same as one that has lost it: nothing.
-        self.about = if self.copied == before && !text.contains("[redacted:") { about(text.as_bytes()) } else { About::Anything };
+        self.about = if name.contains("[redacted:") { About::Anything } else { about(name.as_bytes()) };
         if self.next()? != b':' {
             return None;
         }
@@ -152,10 +168,12 @@ impl<'t> Pass<'_, 't> {
         let depth = self.nested.len();
         match role {
             Role::Name => {
-                self.named =
-                    self.redactor.engine().and_then(|engine| engine.secret_name(text.as_bytes())).map(|kind| (depth, kind))
+                self.named = self.redactor.secret_name(&text, None).map(|kind| (depth, kind));
             }
-            Role::Value => self.secret = self.named.take().filter(|(named, _)| *named == depth).map(|(_, kind)| kind),
+            Role::Value => {
+                let named = self.named.take().filter(|(named, _)| *named == depth).map(|(_, kind)| kind);
+                self.secret = self.secret.take().or(named);
+            }
             Role::Other => {}
         }
         match self.secret.take() {
@@ -169,14 +187,27 @@ impl<'t> Pass<'_, 't> {
 
     /// `true`, `false`, `null`, a number.
     fn scalar(&mut self) -> Option<()> {
-        (self.secret, self.role) = (None, Role::Other);
+        let secret = self.secret.take();
+        self.role = Role::Other;
         let rest = self.text.as_bytes().get(self.at..)?;
         let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')).count();
         let word = rest.get(..length)?;
-        let number = word.iter().any(u8::is_ascii_digit)
-            && word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
+        let number = is_number(word);
+        let place = self.at..self.at + length;
         self.at += length;
+        if let Some(kind) = secret.filter(|kind| Redactor::hides_number(kind, self.text.get(place.clone()).unwrap_or_default())) {
+            self.mask_number(place, &kind);
+        }
         (number || matches!(word, b"true" | b"false" | b"null")).then_some(())
+    }
+
+    /// A text stands in a number's place, so that the document stays one.
+    fn mask_number(&mut self, place: Range<usize>, kind: &Kind) {
+        self.out.push_str(self.text.get(self.copied..place.start).unwrap_or_default());
+        self.copied = place.start;
+        self.out.push('"');
+        self.mask(place, kind);
+        self.out.push('"');
     }
 
     /// What of a string is to be masked: `raw` as it is written, `text` as it is meant.

@@ -30,6 +30,17 @@ use self::sought::Sought;
 use self::view::{About, MASK};
 pub use self::window::Window;
 
+/// The shortest number that can be a secret, in bytes.
+const SHORTEST_NUMBER: usize = 5;
+
+fn is_number(word: &[u8]) -> bool {
+    let of_numbers = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+    word.iter().any(u8::is_ascii_digit) && word.iter().all(of_numbers)
+}
+
+/// What the value of a secret is called in an object that stands for it. What else such an object holds may be a description of it.
+const VALUES: [&str; 10] = ["value", "Value", "current", "previous", "new", "old", "plain", "plaintext", "raw", "data"];
+
 /// What is taken out of texts, compiled: once for a configuration.
 #[derive(Debug)]
 pub struct Redactor {
@@ -64,9 +75,19 @@ impl Redactor {
 
     /// A text without what is to be taken out, which is counted; borrowed where there was nothing.
     pub fn text<'t>(&self, text: &'t str, counts: &mut Counts) -> Cow<'t, str> {
+        self.without(text, None, counts)
+    }
+
+    /// The name of a field without what is to be taken out of it. What a name says is asked of this: a document that was redacted before says
+    /// the same as one that was not.
+    pub fn name<'t>(&self, name: &'t str) -> Cow<'t, str> {
+        self.without(name, Some(About::Anything), &mut Counts::default())
+    }
+
+    fn without<'t>(&self, text: &'t str, about: Option<About>, counts: &mut Counts) -> Cow<'t, str> {
         let mut out = String::new();
         let mut copied = 0;
-        self.masks(text, None, |place, kind| {
+        self.masks(text, about, |place, kind| {
             out.push_str(text.get(copied..place.start).unwrap_or_default());
             mark(kind, &mut out);
             counts.add(kind);
@@ -92,9 +113,16 @@ impl Redactor {
         }
     }
 
-    /// What the value of a field of this name is, where the name says that it is secret.
-    pub fn secret_name(&self, name: &str) -> Option<Kind> {
-        self.engine()?.secret_name(name.as_bytes())
+    /// What the value of a field of this name is, where the name says that it is secret. `within`: what the object that it is in is, for the
+    /// name of that says so; then what is plainly the value there is one too: `{"password": {"value": "…"}}`.
+    pub fn secret_name(&self, name: &str, within: Option<&Kind>) -> Option<Kind> {
+        self.engine()?.secret_name(name.as_bytes()).or_else(|| within.filter(|_| VALUES.contains(&name)).cloned())
+    }
+
+    /// Whether a number that is the value of such a field is a secret too. A short one is not, whatever its name says: it is a count, a year, a
+    /// flag; and tokens are counted.
+    pub fn hides_number(kind: &Kind, number: &str) -> bool {
+        *kind != Kind::Token && number.len() >= SHORTEST_NUMBER && is_number(number.as_bytes())
     }
 
     /// Whether the value of such a field stays all the same: it only refers to a secret, or is a mask already.

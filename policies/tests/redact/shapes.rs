@@ -88,6 +88,18 @@ fn case_52_strings_and_keys_of_json_are_looked_at_as_they_are_meant() {
             r#"[{"name":"DB_PASSWORD","value":"hunter2"},{"name":"PORT","value":"5432"}]"#,
             r#"[{"name":"DB_PASSWORD","value":"[redacted:password]"},{"name":"PORT","value":"5432"}]"#,
         ),
+        (
+            r#"{"password":["hunter2", {"x":"stays"}, ["too"]], "secret": {"value":"a1","type":"string","b":["stays"]}, "api_key": {}}"#,
+            r#"{"password":["[redacted:password]", {"x":"stays"}, ["[redacted:password]"]], "secret": {"value":"[redacted:secret]","type":"string","b":["stays"]}, "api_key": {}}"#,
+        ),
+        (
+            r#"{"password": 12345678, "api_key":-1.5e9, "secret":[1234,99887766], "password_count": 123456, "token": 123456, "n": 12345678}"#,
+            r#"{"password": "[redacted:password]", "api_key":"[redacted:api_key]", "secret":[1234,"[redacted:secret]"], "password_count": 123456, "token": 123456, "n": 12345678}"#,
+        ),
+        (
+            r#"{"properties": {"password": {"type": "string", "description": "of the user", "enum": ["a"]}}, "required": ["password"]}"#,
+            r#"{"properties": {"password": {"type": "string", "description": "of the user", "enum": ["a"]}}, "required": ["password"]}"#,
+        ),
         ("no JSON, password=hunter2", "no JSON, password=[redacted:password]"),
     ] {
         let mut counts = Counts::default();

@@ -1,23 +1,18 @@
-//! Pins in a database: a thread that has the connection, and does one thing after another.
+//! Pins in a database: each question is a job of the thread that has the connection.
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::UnboundedReceiver;
 use toolgate_config::store::StoreUrl;
 
 use crate::store::database::{Trouble, Writing};
-use crate::store::{Patience, Unusable, no_thread};
+use crate::store::thread::{Answer, Clerk, Thread};
+use crate::store::{Patience, Unusable};
 
 type Job = Box<dyn FnOnce(&mut Clerk) + Send>;
 
 /// The thread, as those who ask it see it.
-pub(super) struct Desk {
-    jobs: Mutex<Option<UnboundedSender<Job>>>,
-    ended: Mutex<Option<oneshot::Receiver<()>>>,
-    patience: Patience,
-}
+pub(super) struct Desk(Thread<Job>);
 
 impl Desk {
     /// Starts the thread; the store is opened with the first question.
@@ -25,21 +20,12 @@ impl Desk {
     /// # Errors
     /// The system has no thread left.
     pub(super) fn start(url: StoreUrl, patience: Patience) -> Result<Self, Unusable> {
-        let (jobs, mut asked) = unbounded_channel::<Job>();
-        let (ending, ended) = oneshot::channel();
-        let work = move || {
-            let mut clerk = Clerk { url, patience, database: None };
-            while let Some(job) = asked.blocking_recv() {
-                job(&mut clerk);
+        let thread = Thread::start("pins", "definitions", url, patience, |clerk, jobs: &mut UnboundedReceiver<Job>| {
+            while let Some(job) = jobs.blocking_recv() {
+                job(clerk);
             }
-            if let Some(database) = clerk.database {
-                database.close();
-            }
-            // Nobody may wait for it.
-            let _ = ending.send(());
-        };
-        std::thread::Builder::new().name("pins".to_owned()).spawn(work).map_err(no_thread)?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), ended: Mutex::new(Some(ended)), patience })
+        });
+        thread.map(Self)
     }
 
     /// Does something with the database, and gives what came of it.
@@ -47,49 +33,17 @@ impl Desk {
         &self,
         work: impl FnOnce(&mut Writing) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, Unusable> {
-        let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |clerk| {
-            // Whoever asked may have gone.
-            let _ = answer.send(clerk.with(work));
-        });
-        let sent = self.jobs.lock().as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
-        if !sent {
-            return Err(Unusable("the store is closed".to_owned()));
-        }
-        match tokio::time::timeout(self.patience.deadline, answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) | Err(_) => Err(Unusable("the store does not answer".to_owned())),
-        }
+        let job = |answer: Answer<T>| -> Job {
+            Box::new(move |clerk| {
+                // Whoever asked may have gone.
+                let _ = answer.send(clerk.with(work));
+            })
+        };
+        self.0.ask(job).await
     }
 
     /// Closes the connection. What takes longer than `patience` is not waited for.
     pub(super) async fn close(&self, patience: Duration) {
-        self.jobs.lock().take();
-        let ended = self.ended.lock().take();
-        if let Some(ended) = ended {
-            // An error is an end as well.
-            let _ = tokio::time::timeout(patience, ended).await;
-        }
-    }
-}
-
-/// Who does the work.
-struct Clerk {
-    url: StoreUrl,
-    patience: Patience,
-    database: Option<Writing>,
-}
-
-impl Clerk {
-    /// Does something with the database; a connection that failed is not used again.
-    fn with<T>(&mut self, work: impl FnOnce(&mut Writing) -> Result<T, Trouble>) -> Result<T, Unusable> {
-        let mut database = match self.database.take() {
-            Some(database) => database,
-            None => Writing::open(&self.url, self.patience.busy)?.ok_or_else(|| Unusable("nothing is kept".to_owned()))?,
-        };
-        let done = work(&mut database)
-            .map_err(|trouble| Unusable(format!("the store {} does not keep definitions: {}", database.name(), trouble.0)))?;
-        self.database = Some(database);
-        Ok(done)
+        self.0.close(patience).await;
     }
 }

@@ -1,5 +1,7 @@
 //! Several gateways beside each other.
 
+use std::task::Poll;
+
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -224,9 +226,16 @@ async fn a_caller_that_leaves_before_the_answer_holds_nothing() {
     let gateway = host.gateway();
     let places = limit(What::Concurrent, 1);
     let want = wanted([claim(&places, 1)]);
-    for _ in 0..50 {
+    let mut left_early = 0;
+    while left_early < 50 {
         let mut take = Box::pin(gateway.take(&want, Timestamp::now()));
-        assert!(futures_util::poll!(&mut take).is_pending());
+        match futures_util::poll!(&mut take) {
+            Poll::Pending => left_early += 1,
+            // The machine was busy with others for so long that the answer was there first.
+            Poll::Ready(Ok(Taking::Taken(taken))) => drop(Hold::new(gateway.port(), taken.held)),
+            Poll::Ready(Ok(Taking::Denied(_))) => {}
+            Poll::Ready(other) => panic!("not taken: {other:?}"),
+        }
         // The answer comes, or it does not.
         tokio::task::yield_now().await;
         drop(take);
