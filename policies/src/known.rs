@@ -109,11 +109,21 @@ impl Values {
         }
     }
 
-    /// The password in a URL.
+    /// A header, as programs that reach a server elsewhere are given it: by itself, or behind the equals sign of an option.
+    fn header(&mut self, arg: &str) {
+        let (name, value) = arg.split_once(':').unwrap_or_default();
+        self.named(name.rsplit('=').next().unwrap_or_default(), value);
+    }
+
+    /// The password in a URL, and what its query holds.
     fn url(&mut self, url: &str) {
         let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
         if let Some((_, password)) = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')) {
             self.take(password);
+        }
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            self.named(name, &percent_decode_str(value).decode_utf8_lossy());
         }
     }
 
@@ -121,11 +131,7 @@ impl Values {
         match reach {
             Reach::Http { headers, url } => {
                 headers.iter().for_each(|(name, value)| self.named(name, value.expose()));
-                let query = url.path.split_once('?').map_or("", |(_, query)| query);
-                for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-                    let value = percent_decode_str(value).decode_utf8_lossy();
-                    self.named(name, &value);
-                }
+                self.url(&url.path);
             }
             Reach::Stdio { args, env, .. } => {
                 env.iter().for_each(|(name, value)| self.named(name, value.expose()));
@@ -134,16 +140,13 @@ impl Values {
                     let arg = arg.expose();
                     match arg.split_once('=') {
                         Some((name, value)) if name.starts_with('-') => self.named(name, value),
-                        // A header, as programs that reach a server elsewhere are given it.
-                        _ if arg.split_once(':').is_some_and(|(name, _)| is_secret_name(name)) => {
-                            arg.split_once(':').into_iter().for_each(|(_, value)| self.take(value));
-                        }
                         _ if option.starts_with('-') && !option.contains('=') && !arg.starts_with('-') => {
                             self.named(&option, arg)
                         }
                         _ => {}
                     }
                     self.url(arg);
+                    self.header(arg);
                     arg.clone_into(&mut option);
                 }
             }
@@ -266,7 +269,8 @@ mcp_servers:
   far: { url: "https://h.test/mcp?token=query-CANARY%211&kind=not-a-secret", headers: { X-Api-Key: "far-CANARY-1" }, group: g }
   near:
     command: x
-    args: ["--token=arg-CANARY-1", "--password", "arg-CANARY-2", "--zone", "not-a-secret", "mysql://u:dsn-CANARY@h/x", "--header", "Authorization: Bearer arg-CANARY-3"]
+    args: ["--token=arg-CANARY-1", "--password", "arg-CANARY-2", "--zone", "not-a-secret", "mysql://u:dsn-CANARY@h/x", "--header", "Authorization: Bearer arg-CANARY-3",
+           "--header=X-Api-Key: arg-CANARY-4", "https://r.test/mcp?api_key=arg-CANARY-5&kind=not-a-secret"]
     env: { NEAR_TOKEN: "env-CANARY-1", NEAR_ZONE: "not-a-secret", SHORT_TOKEN: "short" }
     group: g
 "#;
@@ -280,6 +284,8 @@ mcp_servers:
             "arg-CANARY-1",
             "arg-CANARY-2",
             "arg-CANARY-3",
+            "arg-CANARY-4",
+            "arg-CANARY-5",
             "dsn-CANARY",
             "env-CANARY-1",
             "far-CANARY-1",
