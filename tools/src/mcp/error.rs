@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use toolgate_policies::egress::EgressRefusal;
+
 use super::http::Failure;
 
 /// Why there is no answer.
@@ -9,6 +11,8 @@ use super::http::Failure;
 pub enum CallError {
     /// The server cannot be reached, and was not sent the call.
     Down,
+    /// The group may not connect to where the server is.
+    Denied(EgressRefusal),
     /// The call went wrong, and cannot have changed anything.
     Failed,
     /// The session ended under a call that may have changed something; it is not made twice.
@@ -24,6 +28,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Down => "the server cannot be reached",
+            Self::Denied(_) => "the group may not connect to the server",
             Self::Failed => "the call failed",
             Self::Unknown => "the session ended under the call",
             Self::TimedOut { sent: true } => "no answer in time",
@@ -51,6 +56,16 @@ pub(super) enum Unreachable {
     Version,
     /// What it said is not the protocol.
     Strange,
+}
+
+impl Unreachable {
+    /// The rule that keeps the group from connecting there.
+    pub(super) const fn denied(&self) -> Option<EgressRefusal> {
+        match self {
+            Self::Http(Failure::Egress(refusal)) => Some(*refusal),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Unreachable {

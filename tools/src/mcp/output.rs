@@ -77,6 +77,7 @@ fn cleaned<'p>(piece: &'p Piece, tool: &Tool, redactor: &Redactor, counts: &mut 
 fn failed(tool: &Tool, error: CallError) -> Output {
     let writes = tool.rule.effect != Effect::ReadOnly;
     let (outcome, said, reached) = match error {
+        CallError::Denied(refusal) => return Output::denied(refusal, tool),
         CallError::Down => (Outcome::Error, Said::Failed, false),
         CallError::Failed => (Outcome::Error, Said::Failed, true),
         CallError::Unknown => (Outcome::Error, Said::FailedUnknown, true),

@@ -7,6 +7,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use toolgate_config::mcp::McpServer;
+use toolgate_policies::egress::EgressRefusal;
 
 use super::error::{CallError, Unreachable};
 use super::flag::Flag;
@@ -49,8 +50,8 @@ enum Phase {
     Greeting,
     /// It can.
     Up(Arc<Session>),
-    /// It cannot; when it was last tried, and when it will be next.
-    Down { tried: Instant, next: Instant },
+    /// It cannot; when it was last tried, and when it will be next; what rule is in the way, where one is.
+    Down { tried: Instant, next: Instant, denied: Option<EgressRefusal> },
     /// It never will be again.
     Closed,
 }
@@ -128,9 +129,9 @@ impl Server {
             match now {
                 Phase::Up(session) if !session.over.is_up() => return Ok(session),
                 Phase::Closed => return Err(CallError::Down),
-                Phase::Down { tried, next } => {
+                Phase::Down { tried, next, denied } => {
                     if nudged || !patience::worth_waiting(Instant::now(), tried, next) {
-                        return Err(CallError::Down);
+                        return Err(denied.map_or(CallError::Down, CallError::Denied));
                     }
                     self.nudge.notify_one();
                     nudged = true;
@@ -154,19 +155,19 @@ impl Server {
             self.phase.send_replace(Phase::Greeting);
             let began = Instant::now();
             let described = self.described();
-            let pause = match session::begin(&ways, &described, &mut greeting, &self.closing, &mut chores).await {
+            let (pause, denied) = match session::begin(&ways, &described, &mut greeting, &self.closing, &mut chores).await {
                 Ok(held) => {
                     let began = Instant::now();
                     self.keep(held, &described, &mut chores).await;
-                    patience.lost(began.elapsed())
+                    (patience.lost(began.elapsed()), None)
                 }
                 Err(why) => {
                     self.missed(&described, &why);
-                    patience.failed()
+                    (patience.failed(), why.denied())
                 }
             };
             if !pause.is_zero() {
-                self.rest(began, pause).await;
+                self.rest(began, pause, denied).await;
             }
             while chores.try_join_next().is_some() {}
         }
@@ -176,9 +177,9 @@ impl Server {
     }
 
     /// Waits for the next try, or for a call that wants it now.
-    async fn rest(&self, tried: Instant, pause: Duration) {
+    async fn rest(&self, tried: Instant, pause: Duration, denied: Option<EgressRefusal>) {
         let next = Instant::now() + pause;
-        self.phase.send_replace(Phase::Down { tried, next });
+        self.phase.send_replace(Phase::Down { tried, next, denied });
         tokio::select! {
             () = sleep_until(next) => {}
             // Not faster than one try a pause of the calls: a nudge may be of a call that came before this try.

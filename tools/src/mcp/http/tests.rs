@@ -10,19 +10,22 @@ use rmcp::service::{RunningService, ServiceError};
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use toolgate_config::address::{BaseUrl, Origin};
 use toolgate_config::class::{DataClass, TrustZone};
 use toolgate_config::group::{EgressEntry, Group};
 use toolgate_config::mcp::{McpServer, Reach};
 use toolgate_config::names::{GroupName, ServerName};
 use toolgate_config::secret::Secret;
-use toolgate_config::tool::{Effect, ToolRule};
+use toolgate_config::tool::{Effect, McpWork, ToolRule};
 use toolgate_policies::egress::EgressRefusal;
 
 use self::double::{Double, Heard, Reply, accepted, events, json_answer, result, status};
+use super::super::error::CallError;
+use super::super::hub::Hub;
 use super::super::wire;
 use super::{Failure, transport};
+use crate::arguments::Arguments;
 use crate::net::Net;
 
 /// What a server answers.
@@ -453,6 +456,20 @@ async fn nobody_is_asked_whom_the_group_may_not_reach() {
         assert_eq!(refused, Some(Failure::Egress(expected)));
     }
     assert!(double.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_call_of_a_server_that_the_group_may_not_reach_says_which_rule_it_was() {
+    let double = Double::start(|_, _| None).await;
+    let (server, ..) = described(&double.origin, LONG, &[]);
+    let hub = Hub::new(Arc::new(Net::new()));
+    hub.serve(&[Arc::clone(&server)]);
+    hub.first_look(Instant::now() + LONG).await;
+    let (work, arguments) = (McpWork { server, tool: "t".to_owned() }, Arguments::parse("{}").unwrap());
+    let refused = hub.call(&work, &arguments, Effect::ReadOnly, Instant::now() + LONG).await;
+    assert_eq!(refused, Err(CallError::Denied(EgressRefusal::NoEgress)));
+    assert!(double.heard().is_empty());
+    hub.close().await;
 }
 
 #[tokio::test]
