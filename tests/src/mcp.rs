@@ -12,7 +12,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, broadcast};
 
-use crate::server::{address, listen};
+use crate::server::{accept, address, listen};
 use crate::stage::until;
 use crate::wire::{Head, Reader};
 
@@ -146,7 +146,8 @@ impl McpServer {
             heard: Notify::new(),
             events: broadcast::channel(1024).0,
         });
-        let task = tokio::spawn(accept(listener, Arc::clone(&inner)));
+        let serving = Arc::clone(&inner);
+        let task = tokio::spawn(accept(listener, move |stream| serve(stream, Arc::clone(&serving))));
         Self { address, inner, task }
     }
 
@@ -248,19 +249,6 @@ impl Inner {
             _ => Say::Error(json!({ "code": -32601, "message": "Method not found" })),
         };
         (say, None)
-    }
-}
-
-async fn accept(listener: TcpListener, inner: Arc<Inner>) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&inner)))),
-                Err(_) => return,
-            },
-            Some(_) = connections.join_next() => {}
-        }
     }
 }
 

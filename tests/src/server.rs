@@ -92,7 +92,8 @@ impl Server {
     pub fn on(listener: TcpListener, script: Script, stage: Stage) -> Self {
         let address = address(&listener);
         let inner = Arc::new(Inner { script, record: Mutex::default(), news: Notify::new(), stage });
-        let task = tokio::spawn(accept(listener, Arc::clone(&inner)));
+        let serving = Arc::clone(&inner);
+        let task = tokio::spawn(accept(listener, move |stream| serve(stream, Arc::clone(&serving))));
         Self { address, inner, task }
     }
 
@@ -199,12 +200,13 @@ fn refusal(record: &mut Record, status: u16, why: &str) -> Reply {
     Reply { status: Some(status), error: Some(why.to_owned()), ..Reply::default() }
 }
 
-async fn accept(listener: TcpListener, inner: Arc<Inner>) {
+/// Serves each connection side by side with the others, until the listener fails.
+pub(crate) async fn accept<S: Future<Output = ()> + Send + 'static>(listener: TcpListener, serve: impl Fn(TcpStream) -> S) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(serve(stream, Arc::clone(&inner)))),
+                Ok((stream, _)) => drop(connections.spawn(serve(stream))),
                 Err(_) => return,
             },
             Some(_) = connections.join_next() => {}

@@ -117,3 +117,41 @@ pub(in crate::store) async fn eventually(what: &str, mut holds: impl AsyncFnMut(
     }
     panic!("never: {what}");
 }
+
+/// Each behaviour is a test with every database.
+macro_rules! with_every_database {
+    ($($behaviour:ident),* $(,)?) => {
+        mod in_a_file {
+            $(#[test]
+            fn $behaviour() {
+                let folder = super::Folder::new();
+                super::run(super::$behaviour(super::StoreUrl::Sqlite(folder.path("toolgate.db"))));
+            })*
+        }
+
+        #[cfg(feature = "postgres")]
+        mod on_a_server {
+            $(#[test]
+            fn $behaviour() {
+                let database = super::super::postgres::Database::new();
+                super::run(super::$behaviour(database.store()));
+            })*
+        }
+    };
+}
+
+/// The same, and in the process: for what is kept there where there is no store.
+macro_rules! wherever {
+    ($($behaviour:ident),* $(,)?) => {
+        mod in_the_process {
+            $(#[test]
+            fn $behaviour() {
+                super::run(super::$behaviour(super::StoreUrl::None));
+            })*
+        }
+
+        $crate::store::tests::house::with_every_database!($($behaviour),*);
+    };
+}
+
+pub(in crate::store::tests) use {wherever, with_every_database};

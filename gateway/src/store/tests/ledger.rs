@@ -1,27 +1,5 @@
 //! What a ledger does, wherever it is kept.
 
-/// Each behaviour is a test with every database.
-macro_rules! with_every_database {
-    ($($behaviour:ident),* $(,)?) => {
-        mod in_a_file {
-            $(#[test]
-            fn $behaviour() {
-                let folder = super::Folder::new();
-                super::run(super::$behaviour(super::StoreUrl::Sqlite(folder.path("toolgate.db"))));
-            })*
-        }
-
-        #[cfg(feature = "postgres")]
-        mod on_a_server {
-            $(#[test]
-            fn $behaviour() {
-                let database = super::super::postgres::Database::new();
-                super::run(super::$behaviour(database.store()));
-            })*
-        }
-    };
-}
-
 with_every_database!(
     a_batch_that_is_written_again_is_there_once,
     amounts_beyond_all_measure_stay_at_the_most,
@@ -44,7 +22,7 @@ use toolgate_config::store::StoreUrl;
 use toolgate_policies::counters::Unseeded;
 use toolgate_policies::limits::{CounterId, Limit, Scope, What as Counted};
 
-use super::house::{Folder, eventually, ledger, row, rows_in, run, tool_row};
+use super::house::{Folder, eventually, ledger, row, rows_in, run, tool_row, with_every_database};
 use crate::store::database::{Numbered, Writing};
 use crate::store::{Ledger, PATIENCE, Row, Sum, Ticket};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use toolgate_config::store::StoreUrl;
 
-use super::house::{Folder, ledger, run};
+use super::house::{Folder, ledger, run, wherever};
 use crate::store::database::Writing;
 use crate::store::pauses::{LOOKED_AT, Owner, Pause, Pauses, expired};
 use crate::talk::paused::{Kept, Place};
@@ -178,35 +178,6 @@ async fn a_key_that_keeps_too_many_loses_its_oldest(url: StoreUrl) {
         pauses.close().await;
     })
     .await;
-}
-
-/// Each behaviour is a test wherever pauses are kept.
-macro_rules! wherever {
-    ($($behaviour:ident),* $(,)?) => {
-        mod in_the_process {
-            $(#[test]
-            fn $behaviour() {
-                super::run(super::$behaviour(super::StoreUrl::None));
-            })*
-        }
-
-        mod in_a_file {
-            $(#[test]
-            fn $behaviour() {
-                let folder = super::Folder::new();
-                super::run(super::$behaviour(super::StoreUrl::Sqlite(folder.path("toolgate.db"))));
-            })*
-        }
-
-        #[cfg(feature = "postgres")]
-        mod on_a_server {
-            $(#[test]
-            fn $behaviour() {
-                let database = super::super::postgres::Database::new();
-                super::run(super::$behaviour(database.store()));
-            })*
-        }
-    };
 }
 
 wherever!(

@@ -2,7 +2,7 @@
 
 use toolgate_config::store::StoreUrl;
 
-use super::house::{Folder, run};
+use super::house::{Folder, run, wherever};
 use crate::store::pins::{Digest, MOST_OF_SERVER, Pin, Pins, look};
 
 fn pin(server: &str, tool: &str, definition: &str) -> Pin {
@@ -70,35 +70,6 @@ fn a_definition_that_is_too_long_is_known_by_its_digest() {
     let (one, other) = (pin("crm", "find", &"x".repeat(200_000)), pin("crm", "find", &"x".repeat(200_001)));
     assert_eq!((one.definition.as_str(), other.definition.as_str()), ("", ""));
     assert_ne!(one.digest, other.digest);
-}
-
-/// Each behaviour is a test wherever pins are kept.
-macro_rules! wherever {
-    ($($behaviour:ident),* $(,)?) => {
-        mod in_the_process {
-            $(#[test]
-            fn $behaviour() {
-                super::run(super::$behaviour(super::StoreUrl::None));
-            })*
-        }
-
-        mod in_a_file {
-            $(#[test]
-            fn $behaviour() {
-                let folder = super::Folder::new();
-                super::run(super::$behaviour(super::StoreUrl::Sqlite(folder.path("toolgate.db"))));
-            })*
-        }
-
-        #[cfg(feature = "postgres")]
-        mod on_a_server {
-            $(#[test]
-            fn $behaviour() {
-                let database = super::super::postgres::Database::new();
-                super::run(super::$behaviour(database.store()));
-            })*
-        }
-    };
 }
 
 wherever!(
